@@ -1,0 +1,1 @@
+"""Generated gRPC code, committed; `make proto` makes it again and a test checks that it is current."""

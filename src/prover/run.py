@@ -1,0 +1,95 @@
+"""A Run is one job's voice and brake: every span, stage and progress goes through it, and so does cancellation."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prover import wire
+from prover.errors import Cancelled
+
+Emit = Callable[[wire.Event], None]
+
+
+class Run:
+    """What a routine needs to know of the job it works for.
+
+    Args:
+        emit: takes events; thread-safe, never blocks.
+        job_id: empty for work outside a job (compile, setup from the command line).
+    """
+
+    def __init__(self, emit: Emit, job_id: str = "") -> None:
+        self.emit, self.job_id = emit, job_id
+        self._cancelled = threading.Event()
+        self.stage_name: wire.Stage | None = None
+        """Top-level stage the job is in: what a post-mortem names."""
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def check(self) -> None:
+        """Raises Cancelled once the job was cancelled; called between chunks of work."""
+        if self._cancelled.is_set():
+            raise Cancelled(f"job {self.job_id} was cancelled")
+
+    @contextmanager
+    def stage(self, stage: wire.Stage, circuit: int | None = None) -> Iterator[None]:
+        """Marks a stage of the protocol, failed or not."""
+        thread = threading.current_thread().name
+        if stage in wire.TOP_STAGES:
+            self.stage_name = stage
+        self.emit(wire.StageBegan(t_ns=now(), job_id=self.job_id, stage=stage, circuit=circuit, thread=thread))
+        ok = False
+        try:
+            self.check()
+            yield
+            ok = True
+        finally:
+            self.emit(
+                wire.StageEnded(t_ns=now(), job_id=self.job_id, stage=stage, circuit=circuit, thread=thread, ok=ok)
+            )
+
+    @contextmanager
+    def span(
+        self, name: str, *, stage: wire.Stage | None = None, circuit: int | None = None, ops: int | None = None,
+        op: str = "", moved_bytes: int | None = None, lane: str = "cpu",
+    ) -> Iterator[None]:  # fmt: skip
+        """Times one routine: a row of the kernel table. `ops` and `moved_bytes` are what its algorithm must do."""
+        begin_ns, cpu0_ns = now(), time.thread_time_ns()
+        yield
+        self.emit(
+            wire.Span(
+                t_ns=now(), job_id=self.job_id, name=name, begin_ns=begin_ns, stage=stage, circuit=circuit, lane=lane,
+                moved_bytes=moved_bytes, ops=ops, op=op, cpu_ns=time.thread_time_ns() - cpu0_ns,
+            )
+        )  # fmt: skip
+
+    def progress(
+        self, stage: wire.Stage, done: int, total: int, unit: str = "", *, circuit: int | None = None, what: str = ""
+    ) -> None:
+        self.emit(
+            wire.Progress(
+                t_ns=now(), job_id=self.job_id, stage=stage, circuit=circuit, done=done, total=total, unit=unit,
+                what=what,
+            )
+        )  # fmt: skip
+
+    def notice(self, text: str, level: str = "info") -> None:
+        self.emit(wire.Notice(t_ns=now(), text=text, level=level, job_id=self.job_id))
+
+
+def now() -> int:
+    """CLOCK_MONOTONIC, ns: common to all processes of the host."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def silent() -> Run:
+    """A Run for tests and tools: no job, events go nowhere."""
+    return Run(lambda _event: None)
