@@ -22,6 +22,8 @@ from prover.wire import Owner, Place, Policy
 
 HUGE_BYTES = 2 << 20
 SMALL_BYTES = 4096
+RETRY_S = 2.0
+"""How often refused releases are tried again."""
 IDLE_TRIM_S = 30.0
 """A pool that nobody drew on for so long is given back, off the critical path."""
 
@@ -85,6 +87,7 @@ class Arena:
         self._next_id = 1
         self._pool = _Pool()
         self._live: dict[int, Buffer] = {}
+        self._leaked: list[Buffer] = []
         self._pending_bytes = 0
         self._queue: queue.SimpleQueue[list[Buffer] | None] = queue.SimpleQueue()
         self._releaser = threading.Thread(target=self._release_in_background, name="prover/release", daemon=True)
@@ -119,21 +122,13 @@ class Arena:
         size_bytes = _round_up(max(size_bytes, 1), HUGE_BYTES if huge and size_bytes >= HUGE_BYTES else SMALL_BYTES)
         with self._lock:
             buffer = self._pool.take(size_bytes, place) if huge else None
-            recycled = buffer is not None
-            if buffer is None:
-                buffer = self._map(size_bytes, huge, place, label, owner)
-            buffer.label, buffer.owner = label, owner
+        recycled = buffer is not None
+        if buffer is None:
+            buffer = self._map(size_bytes, huge, place, label, owner)
+        else:
+            self._rename(buffer, label, owner, "reused")
+        with self._lock:
             self._live[buffer.buffer_id] = buffer
-        if recycled:
-            self.emit(
-                wire.BufferReleased(
-                    t_ns=now(), buffer_id=buffer.buffer_id, begin_ns=now(), size_bytes=size_bytes, how="reused"
-                )
-            )
-            with self._lock:
-                del self._live[buffer.buffer_id]
-                buffer.buffer_id = self._take_id()
-                self._live[buffer.buffer_id] = buffer
         self.emit(self._allocated(buffer, job_id, stage, circuit, recycled))
         return buffer
 
@@ -169,8 +164,20 @@ class Arena:
         )  # fmt: skip
 
     def _take_id(self) -> int:
-        self._next_id += 1
-        return self._next_id - 1
+        with self._lock:
+            self._next_id += 1
+            return self._next_id - 1
+
+    def _rename(self, buffer: Buffer, label: str, owner: Owner, how: str) -> None:
+        """Ends the buffer's present life in the ledger; its memory stays mapped for the next one."""
+        self.emit(
+            wire.BufferReleased(
+                t_ns=now(), buffer_id=buffer.buffer_id, begin_ns=now(), size_bytes=buffer.size_bytes, how=how
+            )
+        )
+        with self._lock:
+            self._live.pop(buffer.buffer_id, None)
+        buffer.buffer_id, buffer.label, buffer.owner = self._take_id(), label, owner
 
     def _map(self, size_bytes: int, huge: bool, place: Place, label: str, owner: Owner) -> Buffer:
         mapping = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -192,15 +199,8 @@ class Arena:
                 excess.append(buffer)
                 continue
             room -= buffer.size_bytes
-            begin_ns = now()
-            self.emit(
-                wire.BufferReleased(
-                    t_ns=now(), buffer_id=buffer.buffer_id, begin_ns=begin_ns, size_bytes=buffer.size_bytes, how="pool"
-                )
-            )
+            self._rename(buffer, "idle pool", Owner.POOL, "pool")
             with self._lock:
-                self._live.pop(buffer.buffer_id, None)
-                buffer.buffer_id, buffer.owner, buffer.label = self._take_id(), Owner.POOL, "idle pool"
                 self._pool.buffers.append(buffer)
                 self._pool.used_at_s = time.monotonic()
                 self._live[buffer.buffer_id] = buffer
@@ -216,8 +216,9 @@ class Arena:
     def _release_in_background(self) -> None:
         while True:
             try:
-                batch = self._queue.get(timeout=IDLE_TRIM_S / 2)
+                batch = self._queue.get(timeout=RETRY_S)
             except queue.Empty:
+                self._retry_leaked()
                 if self._pool.buffers and time.monotonic() - self._pool.used_at_s > IDLE_TRIM_S:
                     self.trim()
                 continue
@@ -228,13 +229,24 @@ class Arena:
                 with self._lock:
                     self._pending_bytes -= buffer.size_bytes
 
-    def _unmap(self, buffer: Buffer, how: str, *, synchronous: bool) -> None:
+    def _retry_leaked(self) -> None:
+        """A refused buffer goes back once its last view has died."""
+        with self._lock:
+            leaked, self._leaked = self._leaked, []
+        for buffer in leaked:
+            self._unmap(buffer, "late", synchronous=False, known_leak=True)
+
+    def _unmap(self, buffer: Buffer, how: str, *, synchronous: bool, known_leak: bool = False) -> None:
         begin_ns = now()
         try:
             if buffer.place is Place.PINNED and self.pinner is not None:
                 self.pinner.unpin(buffer.address)
             buffer.mapping.close()
         except BufferError:
+            with self._lock:
+                self._leaked.append(buffer)
+            if known_leak:
+                return
             self.emit(
                 wire.BufferLeaked(
                     t_ns=now(), buffer_id=buffer.buffer_id, label=buffer.label, owner=buffer.owner,
