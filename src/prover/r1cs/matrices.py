@@ -10,9 +10,13 @@ follow it in the domain and are added by the quotient and the setup.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from prover.r1cs.tape import BitTape
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -47,6 +51,12 @@ class Template:
     a: Csr
     b: Csr
     c: Csr
+    outputs: tuple[int, ...] = ()
+    """Relative columns that a circuit wires on, in the gadget's own order."""
+    marks: tuple[tuple[int, str], ...] = ()
+    """(first row, name) of its parts, rising: what a broken constraint is called."""
+    tape: BitTape | None = None
+    """How to compute its wires, where all of them are bits."""
 
     @property
     def num_rows(self) -> int:
@@ -80,7 +90,7 @@ class R1cs:
     """How many of the public wires are outputs (circom)."""
     name: str = ""
     labels: dict[str, object] = field(default_factory=dict)
-    """What a builder wants to remember, for naming constraints."""
+    """What a builder wants to remember; ``places`` (`prover.r1cs.build.Places`) names ranges of rows."""
 
     @property
     def domain_size(self) -> int:
