@@ -32,6 +32,7 @@ from prover.backends.cpu.ops import (
     modulus_like,
     mul,
     neg,
+    one_like,  # noqa: F401 (kernels elsewhere take it from here)
     raw_from_u64,
     sqr,
     square_of_r_like,

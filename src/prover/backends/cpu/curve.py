@@ -1,0 +1,196 @@
+"""Group laws of G1 and G2 for kernels; one source for both, the array's dimension picks the field.
+
+Affine points are rows ``(x, y)`` of a 3-D (G1) or 4-D (G2) array, infinity all zeros. Sums that cannot share an
+inversion are kept in XYZZ form (x = X/ZZ, y = Y/ZZZ, ZZ^3 = ZZZ^2), four coordinates a row, infinity ZZ = 0.
+Formulas: Explicit-Formulas Database, short Weierstrass, xyzz, dbl-2008-s-1, madd-2008-s, add-2008-s. All branches are
+complete: equal and opposite points and infinity give the right sum.
+"""
+
+from __future__ import annotations
+
+from prover.backends.cpu.field import inv
+from prover.backends.cpu.jit import jit
+from prover.backends.cpu.ops import add, eq, is_zero, ld, mul, mul_inline, neg, one_like, sqr, st, sub, zero_like
+
+_KEEP_LEFT, _TAKE_RIGHT, _DOUBLE, _CANCEL = 1, 2, 3, 4
+"""Additions that are not the plain one."""
+
+
+@jit
+def is_infinity(points, i):
+    """Whether affine point i is the point at infinity."""
+    return is_zero(ld(points, 2 * i)) and is_zero(ld(points, 2 * i + 1))
+
+
+@jit
+def xyzz_clear(acc, k):
+    """acc[k] = infinity."""
+    zero = zero_like(ld(acc, 4 * k))
+    for i in range(4):
+        st(acc, 4 * k + i, zero)
+
+
+@jit
+def xyzz_set(acc, k, points, i):
+    """acc[k] = points[i], affine."""
+    if is_infinity(points, i):
+        xyzz_clear(acc, k)
+        return
+    x = ld(points, 2 * i)
+    one = one_like(x)
+    st(acc, 4 * k, x)
+    st(acc, 4 * k + 1, ld(points, 2 * i + 1))
+    st(acc, 4 * k + 2, one)
+    st(acc, 4 * k + 3, one)
+
+
+@jit
+def xyzz_double(acc, k):
+    """acc[k] = 2 acc[k]."""
+    x, y = ld(acc, 4 * k), ld(acc, 4 * k + 1)
+    u = add(y, y)
+    v = sqr(u)
+    w = mul(u, v)
+    s = mul(x, v)
+    xx = sqr(x)
+    m = add(add(xx, xx), xx)
+    x3 = sub(sub(sqr(m), s), s)
+    st(acc, 4 * k, x3)
+    st(acc, 4 * k + 1, sub(mul(m, sub(s, x3)), mul(w, y)))
+    st(acc, 4 * k + 2, mul(v, ld(acc, 4 * k + 2)))
+    st(acc, 4 * k + 3, mul(w, ld(acc, 4 * k + 3)))
+
+
+@jit
+def xyzz_add_affine(acc, k, points, i):
+    """acc[k] += points[i]."""
+    if is_infinity(points, i):
+        return
+    zz = ld(acc, 4 * k + 2)
+    if is_zero(zz):
+        xyzz_set(acc, k, points, i)
+        return
+    x1, y1, zzz = ld(acc, 4 * k), ld(acc, 4 * k + 1), ld(acc, 4 * k + 3)
+    p = sub(mul(ld(points, 2 * i), zz), x1)
+    r = sub(mul(ld(points, 2 * i + 1), zzz), y1)
+    if is_zero(p):
+        if is_zero(r):
+            xyzz_double(acc, k)
+        else:
+            xyzz_clear(acc, k)
+        return
+    pp = sqr(p)
+    ppp = mul(p, pp)
+    q = mul(x1, pp)
+    x3 = sub(sub(sub(sqr(r), ppp), q), q)
+    st(acc, 4 * k, x3)
+    st(acc, 4 * k + 1, sub(mul(r, sub(q, x3)), mul(y1, ppp)))
+    st(acc, 4 * k + 2, mul(zz, pp))
+    st(acc, 4 * k + 3, mul(zzz, ppp))
+
+
+@jit
+def xyzz_add(acc, k, i):
+    """acc[k] += acc[i], k != i."""
+    zz2 = ld(acc, 4 * i + 2)
+    if is_zero(zz2):
+        return
+    zz1 = ld(acc, 4 * k + 2)
+    if is_zero(zz1):
+        for j in range(4):
+            st(acc, 4 * k + j, ld(acc, 4 * i + j))
+        return
+    zzz1, zzz2 = ld(acc, 4 * k + 3), ld(acc, 4 * i + 3)
+    u1, s1 = mul(ld(acc, 4 * k), zz2), mul(ld(acc, 4 * k + 1), zzz2)
+    p = sub(mul(ld(acc, 4 * i), zz1), u1)
+    r = sub(mul(ld(acc, 4 * i + 1), zzz1), s1)
+    if is_zero(p):
+        if is_zero(r):
+            xyzz_double(acc, k)
+        else:
+            xyzz_clear(acc, k)
+        return
+    pp = sqr(p)
+    ppp = mul(p, pp)
+    q = mul(u1, pp)
+    x3 = sub(sub(sub(sqr(r), ppp), q), q)
+    st(acc, 4 * k, x3)
+    st(acc, 4 * k + 1, sub(mul(r, sub(q, x3)), mul(s1, ppp)))
+    st(acc, 4 * k + 2, mul(mul(zz1, zz2), pp))
+    st(acc, 4 * k + 3, mul(mul(zzz1, zzz2), ppp))
+
+
+@jit
+def xyzz_to_affine(acc, k, points, i):
+    """points[i] = acc[k]."""
+    zz, zzz = ld(acc, 4 * k + 2), ld(acc, 4 * k + 3)
+    inverse = inv(zzz)
+    z = mul(zz, inverse)
+    st(points, 2 * i, mul(ld(acc, 4 * k), sqr(z)))
+    st(points, 2 * i + 1, mul(ld(acc, 4 * k + 1), inverse))
+
+
+@jit
+def add_pairs(points, left, right, count, prefix, slope, kind):
+    """points[left[j]] += points[right[j]] for j < count, one inversion for all (Montgomery's trick).
+
+    A left index occurs once. A right index may be a left one of a smaller j; it is read before that one is written,
+    since the second pass runs backwards. About six products an addition.
+
+    Args:
+        prefix, slope: scratch of `count` coordinates, shaped (count, 1, 6) or (count, 1, 2, 6).
+        kind: scratch, (count,) int8.
+    """
+    running = one_like(ld(points, 0))
+    for j in range(count):
+        a, b = left[j], right[j]
+        x1, x2 = ld(points, 2 * a), ld(points, 2 * b)
+        d = sub(x2, x1)
+        kind[j] = 0
+        if is_zero(d) or is_zero(x1) or is_zero(x2):
+            kind[j], d = _special(points, a, b, d)
+        st(slope, j, d)
+        st(prefix, j, running)
+        running = mul_inline(running, d)
+    running = inv(running)
+    for j in range(count - 1, -1, -1):
+        a, b = left[j], right[j]
+        inverse = mul_inline(running, ld(prefix, j))
+        running = mul_inline(running, ld(slope, j))
+        k = kind[j]
+        if k == _KEEP_LEFT:
+            continue
+        x1, y1 = ld(points, 2 * a), ld(points, 2 * a + 1)
+        x2, y2 = ld(points, 2 * b), ld(points, 2 * b + 1)
+        if k == _TAKE_RIGHT:
+            st(points, 2 * a, x2)
+            st(points, 2 * a + 1, y2)
+            continue
+        if k == _CANCEL:
+            st(points, 2 * a, zero_like(x1))
+            st(points, 2 * a + 1, zero_like(x1))
+            continue
+        rise = sub(y2, y1)
+        if k == _DOUBLE:
+            xx = sqr(x1)
+            rise = add(add(xx, xx), xx)
+        gradient = mul_inline(rise, inverse)
+        x3 = sub(sub(mul_inline(gradient, gradient), x1), x2)
+        st(points, 2 * a, x3)
+        st(points, 2 * a + 1, sub(mul_inline(gradient, sub(x1, x3)), y1))
+
+
+@jit
+def _special(points, a, b, d):
+    """Kind of an addition that is not the plain one, and the factor it contributes to the shared inversion."""
+    one = one_like(d)
+    if is_infinity(points, b):
+        return _KEEP_LEFT, one
+    if is_infinity(points, a):
+        return _TAKE_RIGHT, one
+    if not is_zero(d):
+        return 0, d
+    y1, y2 = ld(points, 2 * a + 1), ld(points, 2 * b + 1)
+    if eq(y1, neg(y2)):
+        return _CANCEL, one
+    return _DOUBLE, add(y1, y1)
