@@ -1,0 +1,132 @@
+"""Memory is read on a schedule of absolute deadlines by a thread that does nothing else.
+
+50 Hz at rest, 250 Hz in the last stages before a release, 500 Hz while memory falls. Every reading keeps its own true
+time, how late it was and what it cost. A deadline that was missed is skipped, never caught up with a burst.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from cuzktui.collector.proc import StatmReader
+from prover import wire
+from prover.run import now
+
+REST_NS = 20_000_000
+WARM_NS = 4_000_000
+HOT_NS = 2_000_000
+FALL_BYTES = 1 << 20
+"""A drop between two readings that counts as falling memory."""
+AFTER_FALL_NS = 300_000_000
+MAX_HOT_NS = 600_000_000_000
+"""A stage whose end was never reported stops heating the schedule after ten minutes."""
+
+
+class MemorySampler(threading.Thread):
+    """Reads `statm` of every watched process and hands each reading to `put`.
+
+    Args:
+        put: takes a `MemSample`; must not block.
+    """
+
+    def __init__(self, put: Callable[[wire.Event], None]) -> None:
+        super().__init__(name="memory", daemon=True)
+        self._put = put
+        self._readers: tuple[StatmReader, ...] = ()
+        self._last: dict[int, int] = {}
+        self._wake = threading.Lock()
+        self._wake.acquire()
+        self._stopping = False
+        self._warm_until_ns = self._hot_until_ns = 0
+        self.late_ns: list[int] = []
+        self.cost_ns: list[int] = []
+
+    def watch(self, pid: int) -> None:
+        """Reads this process from now on.
+
+        Raises:
+            OSError: it does not exist.
+        """
+        if all(reader.pid != pid for reader in self._readers):
+            self._readers = (*self._readers, StatmReader(pid))
+            self._kick()
+
+    def unwatch(self, pid: int) -> None:
+        self._readers = tuple(reader for reader in self._readers if reader.pid != pid)
+
+    def warm(self, until_ns: int) -> None:
+        """A release is near: read at 250 Hz until then."""
+        self._warm_until_ns = max(self._warm_until_ns, min(until_ns, now() + MAX_HOT_NS))
+        self._kick()
+
+    def cool(self) -> None:
+        """The stages that warmed the schedule are over."""
+        self._warm_until_ns = 0
+
+    def hot(self, until_ns: int) -> None:
+        """A release is running or due: read at 500 Hz until then."""
+        self._hot_until_ns = max(self._hot_until_ns, min(until_ns, now() + MAX_HOT_NS))
+        self._kick()
+
+    def settle(self, at_ns: int) -> None:
+        """The release has ended: the fast schedule ends at `at_ns` unless memory still falls."""
+        self._hot_until_ns = at_ns
+
+    def take_costs(self) -> tuple[list[int], list[int]]:
+        """(lateness, cost) in ns of the readings since the last call."""
+        late, self.late_ns = self.late_ns, []
+        cost, self.cost_ns = self.cost_ns, []
+        return late, cost
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._kick()
+        self.join(timeout=2)
+
+    def run(self) -> None:
+        _raise_priority()
+        deadline = now()
+        while not self._stopping:
+            begin = now()
+            late = max(0, begin - deadline)
+            self._read_all(begin, late)
+            t_ns = now()
+            period = HOT_NS if t_ns < self._hot_until_ns else WARM_NS if t_ns < self._warm_until_ns else REST_NS
+            deadline += period
+            if deadline <= t_ns:
+                deadline = t_ns + period
+            # A lock that only `_kick` releases is the cheapest wait with a precise timeout that can be cut short.
+            if self._wake.acquire(timeout=(deadline - t_ns) / 1e9):
+                deadline = min(deadline, now())
+
+    def _read_all(self, begin: int, late: int) -> None:
+        for reader in self._readers:
+            reading = reader.read()
+            end = now()
+            if reading is not None:
+                resident, shared = reading
+                self._put(
+                    wire.MemSample(
+                        t_ns=begin, pid=reader.pid, resident_bytes=resident, shared_bytes=shared, late_ns=late,
+                        cost_ns=end - begin,
+                    )
+                )  # fmt: skip
+                self.late_ns.append(late)
+                self.cost_ns.append(end - begin)
+                if self._last.get(reader.pid, 0) - resident >= FALL_BYTES:
+                    self._hot_until_ns = max(self._hot_until_ns, end + AFTER_FALL_NS)
+                self._last[reader.pid] = resident
+            begin = now()
+
+    def _kick(self) -> None:
+        with suppress(RuntimeError):
+            self._wake.release()
+
+
+def _raise_priority() -> None:
+    """A higher scheduling priority for this thread alone, where the system allows it."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -10)

@@ -1,0 +1,157 @@
+"""The slow readings: CPU at 5 Hz, host at 2 Hz, own cost every two seconds; and the end of a process at once."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cuzktui.collector.exits import how_it_ended
+from cuzktui.collector.host import HostReader
+from cuzktui.collector.memory import MemorySampler
+from cuzktui.collector.proc import CpuReader, describe
+from prover import wire
+from prover.run import now
+
+CPU_PERIOD_NS = 200_000_000
+HOST_PERIOD_NS = 500_000_000
+COST_PERIOD_NS = 2_000_000_000
+
+
+@dataclass(slots=True)
+class Watched:
+    """A process under observation."""
+
+    pid: int
+    pidfd: int
+    cpu: CpuReader
+    oom_kills: int
+
+
+class SystemSampler(threading.Thread):
+    """Reads CPU and host, and tells how processes end.
+
+    Args:
+        put: takes events; must not block.
+        memory: the memory schedule, which watches the same processes.
+        where: the stage that work is in, asked when a process has ended.
+        written: bytes of the recording so far.
+        ended: called after a process has ended and was reported.
+    """
+
+    def __init__(
+        self,
+        put: Callable[[wire.Event], None],
+        memory: MemorySampler,
+        *,
+        where: Callable[[], str],
+        written: Callable[[], int],
+        ended: Callable[[int], None],
+    ) -> None:
+        super().__init__(name="system", daemon=True)
+        self._put, self._memory = put, memory
+        self._where, self._written, self._ended = where, written, ended
+        self._watched: dict[int, Watched] = {}
+        self._host = HostReader()
+        self._lock = threading.Lock()
+        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._stopping = False
+
+    def pids(self) -> frozenset[int]:
+        return frozenset(self._watched)
+
+    def watch(self, pid: int, role: str) -> None:
+        """Observes a process from now on; once more is harmless.
+
+        Raises:
+            OSError: it does not exist.
+        """
+        with self._lock:
+            if pid in self._watched:
+                return
+            seen = describe(pid, role)
+            pidfd = os.pidfd_open(pid)
+            host = HostReader(pid)
+            self._watched[pid] = Watched(pid, pidfd, CpuReader(pid), host.oom_kills() or 0)
+            self._host = host
+        self._put(seen)
+        self._memory.watch(pid)
+        self._kick()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._kick()
+        self.join(timeout=2)
+
+    def run(self) -> None:
+        due = {self._read_cpu: now(), self._read_host: now(), self._read_cost: now() + COST_PERIOD_NS}
+        periods = {
+            self._read_cpu: CPU_PERIOD_NS, self._read_host: HOST_PERIOD_NS, self._read_cost: COST_PERIOD_NS,
+        }  # fmt: skip
+        while not self._stopping:
+            for read, at_ns in due.items():
+                if now() >= at_ns:
+                    read()
+                    due[read] = max(at_ns + periods[read], now())
+            self._wait_for_ends(min(due.values()))
+        self._read_cost()
+
+    def _wait_for_ends(self, until_ns: int) -> None:
+        poll = select.poll()
+        poll.register(self._wake_read, select.POLLIN)
+        by_fd = {watched.pidfd: watched for watched in tuple(self._watched.values())}
+        for fd in by_fd:
+            poll.register(fd, select.POLLIN)
+        for fd, _ in poll.poll(max(0.0, (until_ns - now()) / 1e6)):
+            if fd == self._wake_read:
+                with suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+            else:
+                self._report_end(by_fd[fd])
+
+    def _report_end(self, watched: Watched) -> None:
+        t_ns = now()
+        how = how_it_ended(watched.pid, watched.pidfd)
+        oom_kills = max(0, (self._host.oom_kills() or 0) - watched.oom_kills)
+        self._memory.unwatch(watched.pid)
+        with self._lock:
+            self._watched.pop(watched.pid, None)
+        watched.cpu.close()
+        os.close(watched.pidfd)
+        self._put(
+            wire.ProcessEnded(
+                t_ns=t_ns, pid=watched.pid, exit_code=how.exit_code, signal=how.signal, reason=how.reason(oom_kills),
+                stage=self._where(),
+            )
+        )  # fmt: skip
+        self._ended(watched.pid)
+
+    def _read_cpu(self) -> None:
+        for watched in tuple(self._watched.values()):
+            sample = watched.cpu.read()
+            if sample is not None:
+                self._put(sample)
+
+    def _read_host(self) -> None:
+        self._put(self._host.read())
+
+    def _read_cost(self) -> None:
+        late, cost = self._memory.take_costs()
+        self._put(
+            wire.CollectorCost(
+                t_ns=now(), cpu_ns=time.process_time_ns(), samples=len(late), late_p99_ns=_p99(late),
+                cost_p99_ns=_p99(cost), written_bytes=self._written(),
+            )
+        )  # fmt: skip
+
+    def _kick(self) -> None:
+        with suppress(BlockingIOError):
+            os.write(self._wake_write, b"x")
+
+
+def _p99(values: list[int]) -> int:
+    return sorted(values)[int(0.99 * (len(values) - 1))] if values else 0
