@@ -60,14 +60,20 @@ class Run:
     def span(
         self, name: str, *, stage: wire.Stage | None = None, circuit: int | None = None, ops: int | None = None,
         op: str = "", moved_bytes: int | None = None, lane: str = "cpu",
+        cpu_clock: Callable[[], int] = time.thread_time_ns,
     ) -> Iterator[None]:  # fmt: skip
-        """Times one routine: a row of the kernel table. `ops` and `moved_bytes` are what its algorithm must do."""
-        begin_ns, cpu0_ns = now(), time.thread_time_ns()
+        """Times one routine: a row of the kernel table.
+
+        Args:
+            ops, moved_bytes: what its algorithm must do.
+            cpu_clock: CPU time in ns of the threads that work; by default the calling thread alone.
+        """
+        begin_ns, cpu0_ns = now(), cpu_clock()
         yield
         self.emit(
             wire.Span(
                 t_ns=now(), job_id=self.job_id, name=name, begin_ns=begin_ns, stage=stage, circuit=circuit, lane=lane,
-                moved_bytes=moved_bytes, ops=ops, op=op, cpu_ns=time.thread_time_ns() - cpu0_ns,
+                moved_bytes=moved_bytes, ops=ops, op=op, cpu_ns=cpu_clock() - cpu0_ns,
             )
         )  # fmt: skip
 
