@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cuzktui.model.ledger import Buffer
+from cuzktui.model.ledger import ANONYMOUS, Buffer
 from cuzktui.model.series import Log
 from cuzktui.model.snapshot import JobView, KernelRow, ReleaseView, StageView
 from prover import wire
-from prover.wire import Place
 
 MAX_STAGES = 1024
 MAX_PROGRESS = 512
@@ -18,7 +17,7 @@ RECENT_SPANS = 24
 
 def new(job_id: str, t_ns: int) -> JobView:
     """A job of which nothing is known but its name."""
-    return JobView(job_id=job_id, first_ns=t_ns, spans=Log(8192), releases=Log(4096))
+    return JobView(job_id=job_id, first_ns=t_ns, spans=Log(32768), releases=Log(16384))
 
 
 def submitted(view: JobView, event: wire.JobSubmitted) -> JobView:
@@ -32,7 +31,10 @@ def submitted(view: JobView, event: wire.JobSubmitted) -> JobView:
 
 
 def stage_began(view: JobView, event: wire.StageBegan) -> JobView:
+    """Begins a stage; a watch that is taken up again may tell of one that is known."""
     stage = StageView(stage=event.stage, circuit=event.circuit, begin_ns=event.t_ns, thread=event.thread)
+    if any(known.begin_ns == event.t_ns and known.stage is event.stage for known in view.stages[-64:]):
+        return view
     return replace(view, stages=(*view.stages, stage)[-MAX_STAGES:], first_ns=min(view.first_ns, event.t_ns))
 
 
@@ -96,7 +98,7 @@ def released(view: JobView, event: wire.BufferReleased, buffer: Buffer | None) -
     resident = 0
     if buffer is None:
         resident = event.size_bytes if event.how in ("munmap", "trim") else 0
-    elif buffer.event.place is Place.HOST:
+    elif buffer.event.place in ANONYMOUS:
         resident = buffer.resident_bytes or event.size_bytes
     release = ReleaseView(
         begin_ns=event.begin_ns, end_ns=event.t_ns, size_bytes=event.size_bytes, resident_bytes=resident,

@@ -1,7 +1,8 @@
 """The ledger is what the prover says it holds: bytes by owner and place, from allocation to release.
 
-`allocated` counts a buffer from its allocation, `resident` from when it was touched (at once, when it came out of the
-pool), so that `resident` is what anonymous memory should show. A leaked buffer stays counted.
+`allocated` counts a buffer from its allocation, `resident` from when its pages are: at once when it came out of the
+pool, else by the end of the stage that allocated it, corrected by BufferTouched, which the kernel says. Host and pinned
+buffers are anonymous memory; key files and device memory are not. A leaked buffer stays counted.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import msgspec
 from msgspec.structs import replace
 
 from cuzktui.model.series import Series
-from prover.wire import BufferAllocated, BufferLeaked, BufferReleased, BufferTouched, Owner, Place
+from prover.wire import BufferAllocated, BufferLeaked, BufferReleased, BufferTouched, Owner, Place, StageEnded
 
 Key = tuple[Owner, Place]
 COLUMNS = ("host", *(owner.value for owner in Owner), "allocated", "pinned", "file", "device")
-"""Of `Ledger.series`, bytes: resident host bytes in all and by owner, allocated host bytes, and the other places."""
+"""Of `Ledger.series`, bytes: resident anonymous bytes in all and by owner, what is allocated of them, and by place."""
+ANONYMOUS = (Place.HOST, Place.PINNED)
 
 _BUCKETS = 64
 _OWNERS = tuple(Owner)
+_PLACES = (Place.PINNED, Place.FILE, Place.DEVICE)
 
 
 class Buffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +30,8 @@ class Buffer(msgspec.Struct, frozen=True, kw_only=True):
 
     event: BufferAllocated
     resident_bytes: int
+    is_read: bool = False
+    """`resident_bytes` was read from the kernel."""
     huge_bytes: int | None = None
     fault_ns: int | None = None
 
@@ -71,8 +76,6 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     buffers: Buffers
     allocated: Mapping[Key, int] = {}
     resident: Mapping[Key, int] = {}
-    pool_bytes: int = 0
-    """Host bytes kept by the pool: resident, owned by no job; counted under `Owner.POOL`."""
     peak_host_bytes: int = 0
     peak_ns: int = 0
     peak_by_owner: Mapping[Owner, int] = {}
@@ -82,19 +85,23 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def host_bytes(self) -> int:
-        """What anonymous memory should hold of the prover's buffers."""
-        return self.place_bytes(Place.HOST) + self.pool_bytes
+        """What anonymous memory should hold of the prover's buffers, the idle pool included."""
+        return sum(self.place_bytes(place) for place in ANONYMOUS)
+
+    @property
+    def pool_bytes(self) -> int:
+        """Idle buffers kept for the next job."""
+        return sum(self.resident.get((Owner.POOL, place), 0) for place in ANONYMOUS)
 
     def place_bytes(self, place: Place) -> int:
-        """Resident bytes in one place, the pool aside."""
+        """Resident bytes in one place."""
         return sum(size for key, size in self.resident.items() if key[1] is place)
 
     @property
     def host_by_owner(self) -> dict[Owner, int]:
-        """Resident host bytes of each owner that holds any, the pool included: the stack, in the order of `Owner`."""
-        found = {owner: self.resident.get((owner, Place.HOST), 0) for owner in _OWNERS}
-        found[Owner.POOL] += self.pool_bytes
-        return {owner: size for owner, size in found.items() if size}
+        """Resident anonymous bytes of each owner that holds any, the pool included: the stack, in `Owner`'s order."""
+        sizes = zip(_OWNERS, _by_owner(self.resident), strict=True)
+        return {owner: size for owner, size in sizes if size}
 
     @property
     def leaked_bytes(self) -> int:
@@ -112,41 +119,46 @@ def allocated(ledger: Ledger, event: BufferAllocated) -> Ledger:
     if before is not None:
         ledger = _dropped(ledger, before, event.t_ns)
     size = max(0, event.size_bytes)
-    key = (event.owner, event.place)
-    from_start = event.recycled or event.place is not Place.HOST
-    pool = max(0, ledger.pool_bytes - size) if event.recycled else ledger.pool_bytes
+    from_start = event.recycled or event.place not in ANONYMOUS
     buffer = Buffer(event=event, resident_bytes=size if from_start else 0)
-    return _counted(ledger, key, size, buffer.resident_bytes, pool, event.t_ns, (event.buffer_id, buffer))
+    return _counted(
+        ledger, (event.owner, event.place), size, buffer.resident_bytes, event.t_ns, (event.buffer_id, buffer)
+    )
 
 
 def touched(ledger: Ledger, event: BufferTouched) -> Ledger:
-    """A buffer's pages are resident from here on."""
+    """How much of a buffer the kernel holds in pages."""
     before = ledger.buffers.get(event.buffer_id)
     if before is None:
         return ledger
     after = replace(
-        before, resident_bytes=max(0, event.resident_bytes), huge_bytes=event.huge_bytes, fault_ns=event.fault_ns
-    )
-    key = (before.event.owner, before.event.place)
-    change = after.resident_bytes - before.resident_bytes
-    return _counted(ledger, key, 0, change, ledger.pool_bytes, event.t_ns, (event.buffer_id, after))
+        before, resident_bytes=max(0, event.resident_bytes), is_read=True, huge_bytes=event.huge_bytes,
+        fault_ns=event.fault_ns,
+    )  # fmt: skip
+    return _resized(ledger, before, after, event.t_ns)
+
+
+def stage_ended(ledger: Ledger, event: StageEnded) -> Ledger:
+    """What a stage allocated it has filled by its end."""
+    for buffer in ledger.buffers.values():
+        made = buffer.event
+        if buffer.resident_bytes or buffer.is_read or made.stage is not event.stage:
+            continue
+        if made.job_id == event.job_id and made.circuit == event.circuit:
+            after = replace(buffer, resident_bytes=max(0, made.size_bytes))
+            ledger = _resized(ledger, buffer, after, event.t_ns)
+    return ledger
 
 
 def released(ledger: Ledger, event: BufferReleased) -> Ledger:
-    """A buffer went back to the kernel, the device or the pool; a trim takes from the pool."""
+    """A buffer's life ended: its memory went back, or on to the pool or out of it under another id."""
     before = ledger.buffers.get(event.buffer_id)
     if before is None:
-        pool = ledger.pool_bytes
-        if event.how == "trim":
-            pool = max(0, pool - event.size_bytes)
-        elif event.how == "pool":
-            pool += max(0, event.size_bytes)
-        return _recorded(replace(ledger, pool_bytes=pool), event.t_ns)
-    ledger = _dropped(ledger, before, event.t_ns)
-    if event.how == "pool" and before.event.place is Place.HOST:
-        kept = before.resident_bytes or event.size_bytes
-        return _recorded(replace(ledger, pool_bytes=ledger.pool_bytes + kept), event.t_ns)
-    return ledger
+        return ledger
+    if any(leak.buffer_id == event.buffer_id for leak in ledger.leaks):
+        leaks = tuple(leak for leak in ledger.leaks if leak.buffer_id != event.buffer_id)
+        ledger = replace(ledger, leaks=leaks)
+    return _dropped(ledger, before, event.t_ns)
 
 
 def leaked(ledger: Ledger, event: BufferLeaked) -> Ledger:
@@ -154,47 +166,42 @@ def leaked(ledger: Ledger, event: BufferLeaked) -> Ledger:
     return replace(ledger, leaks=(*ledger.leaks, event)[-256:])
 
 
-def pooled(ledger: Ledger, pool_bytes: int, t_ns: int) -> Ledger:
-    """The pool's size as its owner states it."""
-    return _recorded(replace(ledger, pool_bytes=max(0, pool_bytes)), t_ns)
-
-
 def _dropped(ledger: Ledger, buffer: Buffer, t_ns: int) -> Ledger:
     event = buffer.event
-    key = (event.owner, event.place)
     gone = (event.buffer_id, None)
-    return _counted(ledger, key, -max(0, event.size_bytes), -buffer.resident_bytes, ledger.pool_bytes, t_ns, gone)
+    key = (event.owner, event.place)
+    return _counted(ledger, key, -max(0, event.size_bytes), -buffer.resident_bytes, t_ns, gone)
+
+
+def _resized(ledger: Ledger, before: Buffer, after: Buffer, t_ns: int) -> Ledger:
+    event = before.event
+    change = after.resident_bytes - before.resident_bytes
+    return _counted(ledger, (event.owner, event.place), 0, change, t_ns, (event.buffer_id, after))
 
 
 def _counted(
-    ledger: Ledger, key: Key, size: int, resident: int, pool: int, t_ns: int, change: tuple[int, Buffer | None]
+    ledger: Ledger, key: Key, size: int, resident: int, t_ns: int, change: tuple[int, Buffer | None]
 ) -> Ledger:
-    return _recorded(
-        replace(
-            ledger,
-            buffers=ledger.buffers.put(*change),
-            allocated=_plus(ledger.allocated, key, size),
-            resident=_plus(ledger.resident, key, resident),
-            pool_bytes=pool,
-        ),
-        t_ns,
-    )
+    """The ledger with one buffer changed, its history and its peak brought up to date."""
+    buffers = ledger.buffers.put(*change)
+    allocated_now, resident_now = _plus(ledger.allocated, key, size), _plus(ledger.resident, key, resident)
+    by_owner = _by_owner(resident_now)
+    host = sum(by_owner)
+    reserved = sum(held for (_, place), held in allocated_now.items() if place in ANONYMOUS)
+    places = [sum(held for (_, at), held in resident_now.items() if at is place) for place in _PLACES]
+    ledger = replace(
+        ledger, buffers=buffers, allocated=allocated_now, resident=resident_now,
+        series=ledger.series.append(t_ns, (host, *by_owner, reserved, *places)),
+    )  # fmt: skip
+    if host <= ledger.peak_host_bytes:
+        return ledger
+    stack = {owner: held for owner, held in zip(_OWNERS, by_owner, strict=True) if held}
+    return replace(ledger, peak_host_bytes=host, peak_ns=t_ns, peak_by_owner=stack)
 
 
 def _plus(sizes: Mapping[Key, int], key: Key, change: int) -> Mapping[Key, int]:
     return {**sizes, key: sizes.get(key, 0) + change} if change else sizes
 
 
-def _recorded(ledger: Ledger, t_ns: int) -> Ledger:
-    """The ledger with its history and its peak brought up to date."""
-    get = ledger.resident.get
-    by_owner = [get((owner, Place.HOST), 0) for owner in _OWNERS]
-    by_owner[_OWNERS.index(Owner.POOL)] += ledger.pool_bytes
-    host = sum(by_owner)
-    reserved = sum(size for key, size in ledger.allocated.items() if key[1] is Place.HOST) + ledger.pool_bytes
-    places = (ledger.place_bytes(place) for place in (Place.PINNED, Place.FILE, Place.DEVICE))
-    series = ledger.series.append(t_ns, (host, *by_owner, reserved, *places))
-    if host <= ledger.peak_host_bytes:
-        return replace(ledger, series=series)
-    stack = {owner: size for owner, size in zip(_OWNERS, by_owner, strict=True) if size}
-    return replace(ledger, series=series, peak_host_bytes=host, peak_ns=t_ns, peak_by_owner=stack)
+def _by_owner(resident: Mapping[Key, int]) -> list[int]:
+    return [sum(resident.get((owner, place), 0) for place in ANONYMOUS) for owner in _OWNERS]

@@ -22,11 +22,12 @@ FALL_BYTES = 64 << 20
 
 
 def _process(snapshot: Snapshot, pid: int, t_ns: int) -> ProcessView:
-    return snapshot.processes.get(pid) or _new_process(pid, t_ns)
+    return snapshot.processes.get(pid) or _new_process(snapshot, pid, t_ns)
 
 
-def _new_process(pid: int, t_ns: int) -> ProcessView:
-    return ProcessView(pid=pid, seen_ns=t_ns, memory=Series(MEMORY), cpu=Series(CPU, capacity=16384))
+def _new_process(snapshot: Snapshot, pid: int, t_ns: int) -> ProcessView:
+    memory_series = Series(MEMORY, snapshot.memory_capacity)
+    return ProcessView(pid=pid, seen_ns=t_ns, memory=memory_series, cpu=Series(CPU, capacity=32768))
 
 
 def _with_process(snapshot: Snapshot, view: ProcessView) -> Snapshot:
@@ -41,7 +42,7 @@ def process_seen(snapshot: Snapshot, event: wire.ProcessSeen) -> Snapshot:
     """A process is watched from here on; a new prover becomes the one that is drawn."""
     view = _process(snapshot, event.pid, event.t_ns)
     if view.ended is not None:
-        view = _new_process(event.pid, event.t_ns)
+        view = _new_process(snapshot, event.pid, event.t_ns)
     snapshot = _with_process(snapshot, replace(view, command=event.command, role=event.role))
     drawn = snapshot.process
     if event.role == "prover" or drawn is None or drawn.ended is not None:

@@ -278,6 +278,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     service: JobView | None = None
     """Compile and setup stages outside any job."""
     processes: Mapping[int, ProcessView] = {}
+    memory_capacity: int = 65536
+    """Samples kept of each process before old ones are reduced to extremes."""
     main_pid: int = 0
     """The process whose memory is drawn: our prover, else the first one watched."""
     host: HostSample | None = None

@@ -20,10 +20,11 @@ MAX_JOBS = 64
 MAX_SOURCES = 32
 
 
-def empty(is_replay: bool = False) -> Snapshot:
-    """The state before the first event."""
+def empty(is_replay: bool = False, memory_capacity: int = 65536) -> Snapshot:
+    """The state before the first event; an analysis of a whole recording asks for a larger `memory_capacity`."""
     return Snapshot(
         is_replay=is_replay,
+        memory_capacity=memory_capacity,
         ledger=ledger.empty(),
         host_series=Series(HOST, capacity=16384),
         notices=Log(500),
@@ -64,10 +65,11 @@ def _hello(snapshot: Snapshot, event: wire.Hello) -> Snapshot:
 
 
 def _state(snapshot: Snapshot, event: wire.State) -> Snapshot:
-    held = ledger.pooled(snapshot.ledger, event.pool_bytes, event.t_ns)
+    """The present of a prover: its buffers and jobs follow as events, so the ledger begins anew."""
     return replace(
-        snapshot, policy=event.policy, queued=tuple(event.queued), running=event.running or None, ledger=held
-    )
+        snapshot, policy=event.policy, queued=tuple(event.queued), running=event.running or None,
+        ledger=replace(ledger.empty(), series=snapshot.ledger.series),
+    )  # fmt: skip
 
 
 def _on_job(change: Callable[[JobView, Any], JobView]) -> Callable[[Snapshot, Any], Snapshot]:
@@ -105,6 +107,11 @@ def _stage_began(snapshot: Snapshot, event: wire.StageBegan) -> Snapshot:
         return snapshot
     queued = tuple(job_id for job_id in snapshot.queued if job_id != event.job_id)
     return replace(snapshot, running=event.job_id, queued=queued)
+
+
+def _stage_ended(snapshot: Snapshot, event: wire.StageEnded) -> Snapshot:
+    snapshot = replace(snapshot, ledger=ledger.stage_ended(snapshot.ledger, event))
+    return _with_job(snapshot, event.job_id, event.t_ns, lambda view: jobs.stage_ended(view, event))
 
 
 def _job_ended(snapshot: Snapshot, event: wire.JobEnded) -> Snapshot:
@@ -152,7 +159,7 @@ _FOLDS: dict[type, Callable[[Snapshot, Any], Snapshot]] = {
     wire.Dropped: lambda s, e: replace(s, dropped=s.dropped + max(0, e.count)),
     wire.JobSubmitted: _submitted,
     wire.StageBegan: _stage_began,
-    wire.StageEnded: _on_job(jobs.stage_ended),
+    wire.StageEnded: _stage_ended,
     wire.Progress: _on_job(jobs.progressed),
     wire.Span: _on_job(jobs.spanned),
     wire.InnerEnded: _inner_ended,
