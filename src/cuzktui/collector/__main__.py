@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from cuzktui.collector.collect import DEFAULT_BUDGET_BYTES, Collector, Options
-from cuzktui.collector.owner import OwnerLine, die_with_parent
+from cuzktui.collector.owner import OwnerLine
 from prover.errors import ProverError
 
 
@@ -34,7 +34,6 @@ def main(argv: list[str] | None = None) -> int:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: collector.stop())
         if arguments.owned:
-            die_with_parent()
             OwnerLine(collector.watch, collector.put, collector.stop).start()
         collector.run()
     except ProverError as error:

@@ -1,14 +1,12 @@
 """The owner speaks to its collector over standard input in event lines; when that ends, so does the collector.
 
 `ProcessSeen` names a process to observe; every other event (markers, notices, what a lost collector missed) is passed
-into the stream as it is.
+into the stream as it is. The end of the line is the end of the owner, however it ended; the kernel's parent-death signal
+is not used, since it fires when the thread that started us ends.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -17,8 +15,6 @@ from contextlib import suppress
 from prover import wire
 from prover.errors import WireError
 from prover.run import now
-
-PR_SET_PDEATHSIG = 1
 
 
 class OwnerLine(threading.Thread):
@@ -56,12 +52,3 @@ class OwnerLine(threading.Thread):
         except OSError as error:
             text = f"process {event.pid} cannot be watched: {error.strerror or error}"
             self._put(wire.Notice(t_ns=now(), text=text, level="error"))
-
-
-def die_with_parent() -> None:
-    """Asks the kernel to end this process when the thread that started it ends; a second net below standard input."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() == 1:
-        # The owner was gone before the request could take effect.
-        os.kill(os.getpid(), signal.SIGTERM)
