@@ -108,11 +108,18 @@ class Prover:
     def resident_bytes(self) -> int:
         return sum(resident.key.size_bytes for resident, _ in self._keys.values())
 
-    def evict(self) -> int:
-        """Drops every resident key; returns the bytes."""
-        size_bytes = self.resident_bytes
-        while self._keys:
-            self._keys.popitem()[1][0].close()
+    def resident_keys(self) -> list[ProvingKey]:
+        """Keys that are loaded, the most recently used last."""
+        return [resident.key for resident, _ in self._keys.values()]
+
+    def evict(self, key: ProvingKey | None = None) -> int:
+        """Drops one resident key, or every one; returns the bytes."""
+        idents = list(self._keys) if key is None else [ident for ident in self._keys if ident == id(key)]
+        size_bytes = 0
+        for ident in idents:
+            resident, _verifier = self._keys.pop(ident)
+            size_bytes += resident.key.size_bytes
+            resident.close()
         return size_bytes
 
     def close(self) -> None:
