@@ -15,7 +15,7 @@ import numpy.typing as npt
 from prover.backends.cpu.field import fr_to_ints, ints_to_fr
 from prover.backends.cpu.jit import jit
 from prover.circuits.circuit import Circuit
-from prover.circuits.gadgets.bits import TRUE, rev8
+from prover.circuits.gadgets.bits import rev8
 from prover.circuits.gadgets.scalar import bits, pack_into_inputs
 from prover.circuits.gadgets.sha256 import INITIAL_STATE, ROUND_CONSTANTS, compression
 from prover.circuits.gadgets.uint32 import CAPACITY
@@ -101,7 +101,7 @@ def _r1cs(num_blocks: int) -> R1cs:
     full = bits(coefficients, 512, "message")
     part = bits(coefficients, _LAST_BITS, "message-end")
     templates = {}
-    state: list[int] = []
+    state: U32 | tuple[()] = ()
     for i in range(num_blocks):
         first, last = i == 0, i == num_blocks - 1
         if (first, last) not in templates:
@@ -147,6 +147,3 @@ def _chain(blocks, constants, states):  # type: ignore[no-untyped-def]
 @jit
 def _rotr(x, k):  # type: ignore[no-untyped-def]
     return np.uint32((x >> np.uint32(k)) | (x << np.uint32(32 - k)))
-
-
-__all__ = ["MAX_BLOCKS", "TRUE", "build", "describe", "digest_of", "padding"]

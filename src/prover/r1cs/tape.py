@@ -1,6 +1,6 @@
-"""A tape computes every wire of a bit gadget, in allocation order, from the bits at its ports; it is recorded with the rows.
+"""A tape computes every wire of a bit gadget, in allocation order, from the bits at its ports.
 
-So whatever a gadget folds away (constants, padding) is folded away in its witness too, and there is no second
+It is recorded with the rows, so whatever a gadget folds away (constants, padding) is folded away in its witness too, and there is no second
 description of it that could disagree. A bit is referred to as 2 * column + negated; ONE makes the constants:
 reference 0 is true, 1 is false. Each operation writes the next wire, or, ADD, the next run of wires.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from prover.backends.cpu.field import fr_one, fr_zero, ld_fr, st_fr
+from prover.backends.cpu.field import fr_one, fr_zero, st_fr
 from prover.backends.cpu.jit import jit
 from prover.r1cs.chunks import Check, Progress, run_chunks
 from prover.r1cs.matrices import U64, Template

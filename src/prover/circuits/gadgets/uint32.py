@@ -25,7 +25,7 @@ class MultiEq:
 
     def enforce_equal(self, num_bits: int, left: Sequence[tuple[Bit, int]], right: Sequence[tuple[Bit, int]]) -> None:
         """Adds one equality of sums of factor * bit; flushes first when it would not fit."""
-        if CAPACITY <= self._used + num_bits:
+        if self._used + num_bits >= CAPACITY:
             self.flush()
         for side, terms in ((self._left, left), (self._right, right)):
             for bit, factor in terms:
