@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 
-from prover.circuits.registry import parse
+from prover.circuits.registry import build
 from prover.errors import UnsatisfiedWitness
 from prover.keycache import KeyCache
 from prover.keys import U64, ProvingKey
@@ -29,7 +29,7 @@ class BuiltinWorkload:
     def __init__(
         self, name: str, num_circuits: int, keys: KeyCache, *, threads: int = 2, seed: bytes | None = None
     ) -> None:
-        self.circuit = parse(name)
+        self.circuit = build(name)
         self.name, self.num_circuits, self.keys, self.threads = self.circuit.name, num_circuits, keys, threads
         self._seed = seed or secrets.token_bytes(32)
         r1cs = self.circuit.r1cs

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from prover.backends.cpu.field import fr_inv, fr_mul, fr_sub, ints_to_fr, ld_fr, one_like, st_fr
+from prover.backends.cpu.field import fr_inv, fr_mul, fr_one, fr_sub, ints_to_fr, ld_fr, st_fr
 from prover.backends.cpu.jit import jit
 from prover.keys import U64
 from prover.params import ROOT_SNARKJS, R, root_of_unity
@@ -58,7 +58,7 @@ def _lagrange_chunk(out, prefix, constants):  # type: ignore[no-untyped-def]
     step = ld_fr(constants, 1)
     tau = ld_fr(constants, 2)
     scale = ld_fr(constants, 3)
-    product = one_like(x)
+    product = fr_one()
     for i in range(len(out)):
         st_fr(prefix, i, product)
         st_fr(out, i, x)
