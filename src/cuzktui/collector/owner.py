@@ -1,7 +1,7 @@
 """The owner speaks to its collector over standard input in event lines; when that ends, so does the collector.
 
 `ProcessSeen` names a process to observe; every other event (markers, notices, what a lost collector missed) is passed
-into the stream as it is. The end of the line is the end of the owner, however it ended; the kernel's parent-death signal
+into the stream as it is. The line ends with the owner, however it ended; the kernel's parent-death signal
 is not used, since it fires when the thread that started us ends.
 """
 

@@ -52,8 +52,7 @@ class Child:
 
     def collect(self) -> int:
         """Its exit status: negative for a signal."""
-        with self._lock:
-            return self.popen.wait()
+        return self.popen.wait()
 
     def send(self, line: bytes) -> bool:
         """Writes a line to its standard input; False when it does not listen any more."""
