@@ -176,7 +176,7 @@ class SectionReader:
         self._need(count * dtype.itemsize, what)
         self._file.seek(self._section.offset + self.position)
         array = np.empty(shape, dtype)
-        view = memoryview(array).cast("B") if count else memoryview(b"")
+        view = array.reshape(-1).view(np.uint8).data
         done = 0
         while done < len(view):
             got = self._file.readinto(view[done:])  # type: ignore[attr-defined]
@@ -225,7 +225,7 @@ def write_binfile(
 def _bytes_of(part: bytes | npt.NDArray) -> memoryview:
     if isinstance(part, bytes):
         return memoryview(part)
-    return memoryview(np.ascontiguousarray(part)).cast("B") if part.size else memoryview(b"")
+    return np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
 
 
 def _is_regular(descriptor: int) -> bool:

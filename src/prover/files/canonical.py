@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from prover.backends.cpu.field import fp_from_mont, pack, unpack
 from prover.backends.cpu.jit import jit
-from prover.errors import BadFile
+from prover.errors import ProverError
 from prover.params import B_G1, P, R
 
 U64 = npt.NDArray[np.uint64]
-Fault = Callable[[str, int], BadFile]
+Fault = Callable[[str, int], ProverError]
 """Makes the error for (what is wrong, index of the value or point)."""
 
 

@@ -151,10 +151,11 @@ def _read_rows(section: SectionReader, num_rows: int, num_wires: int) -> tuple[T
     modulus = pack([R], 4).view(np.uint32).ravel()
     row, position = 0, 0
     while row < num_rows:
-        row, position, table.count, status = _extract(
+        stopped = _extract(
             data, row, position, num_wires, indptr, *columns, *indices,
             table.values, table.slots, table.count, table.seed, modulus,
         )  # fmt: skip
+        row, position, table.count, status = (int(x) for x in stopped)
         if status == FULL:
             table.reserve(max(2 * table.count, int((indptr[:, row + 1] - indptr[:, row]).sum())))
         elif status == BAD_WIRE:
@@ -168,7 +169,7 @@ def _read_rows(section: SectionReader, num_rows: int, num_wires: int) -> tuple[T
 @jit
 def _measure(data, indptr):  # type: ignore[no-untyped-def]
     """Fills the row pointers; returns the end position in words, or -1 - position of an impossible count."""
-    position, size = 0, len(data)
+    position, size = np.int64(0), len(data)
     for row in range(indptr.shape[1] - 1):
         for m in range(3):
             if position >= size:

@@ -8,6 +8,7 @@ by c1 first and c0 where c1 is zero. Source: zkcrypto/bls12_381, src/notes/seria
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from prover.params import B_G1, P
 U64 = npt.NDArray[np.uint64]
 U8 = npt.NDArray[np.uint8]
 Fault = Callable[[str, int], ProverError]
+"""Makes the error for (what is wrong, index of the point)."""
 
 COMPRESSED, INFINITY, LARGER = 0x80, 0x40, 0x20
 FP_BYTES = 48
@@ -49,7 +51,7 @@ def decode_g1(data: bytes | memoryview, fault: Fault, *, compressed: bool = True
     """
     points = _decode(data, 1, compressed, fault).reshape(-1, 2, 6)
     if check:
-        require_points(points, "G1", _as_file_fault(fault))
+        require_points(points, "G1", fault)
     return points
 
 
@@ -57,7 +59,7 @@ def decode_g2(data: bytes | memoryview, fault: Fault, *, compressed: bool = True
     """Points (n, 2, 2, 6), Montgomery, of n encodings of 96 (192) bytes; see `decode_g1`."""
     points = _decode(data, 2, compressed, fault)
     if check:
-        require_points(points, "G2", _as_file_fault(fault))
+        require_points(points, "G2", fault)
     return points
 
 
@@ -78,14 +80,14 @@ def decode_proof(data: bytes, source: object = "proof") -> Proof:
     points = {}
     for name, (start, end, decode) in parts.items():
         place = f"offset {start} ({name})"
-        points[name] = decode(data[start:end], lambda why, _, place=place: BadFile(source, place, why))[0]
+        points[name] = decode(data[start:end], partial(_proof_fault, source, place))[0]
         if not points[name].any():
             raise BadFile(source, place, "is the point at infinity, which no honest proof has")
     return Proof(points["A"], points["B"], points["C"])
 
 
-def _as_file_fault(fault: Fault) -> Callable[[str, int], BadFile]:
-    return fault  # type: ignore[return-value]
+def _proof_fault(source: object, place: str, why: str, _index: int) -> BadFile:
+    return BadFile(source, place, why)
 
 
 def _big_endian(coordinates: U64) -> U8:
