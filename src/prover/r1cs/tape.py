@@ -1,8 +1,8 @@
 """A tape computes every wire of a bit gadget, in allocation order, from the bits at its ports.
 
-It is recorded with the rows, so whatever a gadget folds away (constants, padding) is folded away in its witness too, and there is no second
-description of it that could disagree. A bit is referred to as 2 * column + negated; ONE makes the constants:
-reference 0 is true, 1 is false. Each operation writes the next wire, or, ADD, the next run of wires.
+It is recorded with the rows, so whatever a gadget folds away (constants, padding) is folded away in its witness too,
+and there is no second description of it that could disagree. A bit is referred to as 2 * column + negated; ONE makes
+the constants: reference 0 is true, 1 is false. Each operation writes the next wire, or, ADD, the next run of wires.
 """
 
 from __future__ import annotations

@@ -33,18 +33,16 @@ def fill_poseidon_levels(arity: int, nodes: I64, wire0: I64, digits: I64, siblin
     """
     chosen = _insertion(arity)
     children = np.array(chosen.children, np.int64)
-    _fill_levels(
-        poseidon_table(arity), children, chosen.operations, nodes, wire0, digits, np.ascontiguousarray(siblings), out, True
-    )
+    rows = np.ascontiguousarray(siblings)
+    _fill_levels(poseidon_table(arity), children, chosen.operations, nodes, wire0, digits, rows, out, True)
 
 
 def fill_ordered_children(arity: int, nodes: I64, wire0: I64, digits: I64, siblings: U64, out: U64) -> None:
     """The same for `ordered_children`, levels without their hash."""
     chosen = _insertion(arity)
     children = np.array(chosen.children, np.int64)
-    _fill_levels(
-        poseidon_table(2), children, chosen.operations, nodes, wire0, digits, np.ascontiguousarray(siblings), out, False
-    )
+    rows = np.ascontiguousarray(siblings)
+    _fill_levels(poseidon_table(2), children, chosen.operations, nodes, wire0, digits, rows, out, False)
 
 
 @jit

@@ -130,7 +130,7 @@ def _factor(mds: Matrix, partial: int) -> tuple[Matrix, tuple[Sparse, ...]]:
         column = [row[0] for row in current[1:]]
         w_hat = [sum(x * y for x, y in zip(row, column, strict=True)) % R for row in inverse]
         recorded.append(Sparse((current[0][0], *w_hat), tuple(current[0][1:])))
-        prime = [[int(i == j) if 0 in (i, j) else value for j, value in enumerate(row)] for i, row in enumerate(current)]
+        prime = [[1] + [0] * (len(mds) - 1)] + [[0, *row[1:]] for row in current[1:]]
         current = _product(mds, prime)
     return current, tuple(reversed(recorded))
 
