@@ -6,14 +6,12 @@ from msgspec.structs import replace
 
 from cuzktui.model.phases import Segmenter, step
 from cuzktui.model.series import Series
-from cuzktui.model.snapshot import CPU, GPU, MEMORY, GpuView, Lens, ProcessView, Snapshot
+from cuzktui.model.snapshot import CPU, CPU_WINDOW_NS, GPU, MEMORY, GpuView, Lens, ProcessView, Snapshot
 from prover import wire
 
 MAX_PROCESSES = 64
 MAX_GPUS = 64
 MAX_LENSES = 8
-CPU_WINDOW_NS = 200_000_000
-"""utime and stime have 10 ms ticks: over 200 ms their split is known within 5 %."""
 LENS_BEFORE_NS = 100_000_000
 LENS_SETTLE_NS = 300_000_000
 LENS_LONGEST_NS = 120_000_000_000

@@ -33,6 +33,8 @@ from prover.wire import (
 MEMORY = ("anon", "shared", "resident")
 CPU = ("system_percent", "user_percent", "run_percent", "minor_faults_per_s", "running", "blocked", "threads")
 """`running` and `blocked` are threads in state R and D; `run_percent` comes from schedstat."""
+CPU_WINDOW_NS = 200_000_000
+"""utime and stime have 10 ms ticks: over 200 ms their split is known within 5 %."""
 HOST = ("available", "cgroup", "cpu_busy_percent", "mem_pressure_percent", "cpu_pressure_percent")
 GPU = ("util_percent", "mem_used", "process", "power_w", "sm_mhz", "temperature_c")
 
