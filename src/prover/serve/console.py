@@ -10,7 +10,8 @@ import grpc
 from prover.errors import BadRequest, ProverError
 from prover.proto import console_pb2 as pb
 from prover.proto import console_pb2_grpc
-from prover.serve.queue import IdTaken, JobQueue, QueueFull
+from prover.serve.queue import JobQueue, QueueFull
+from prover.serve.refusal import is_local, refuse
 from prover.serve.request import JobRequest, check, new_job_id, parse_policy
 
 WATCH_LIMIT = 16
@@ -34,7 +35,7 @@ class ConsoleService(console_pb2_grpc.ConsoleServicer):
         try:
             job, position = self._queue.submit(self._job_request(request, context))
         except ProverError as error:
-            context.abort(status_of(error), str(error))
+            refuse(context, error)
         return pb.SubmitReply(job_id=job.job_id, queue_position=position)
 
     def Cancel(self, request: pb.CancelRequest, context: grpc.ServicerContext) -> pb.CancelReply:
@@ -45,7 +46,7 @@ class ConsoleService(console_pb2_grpc.ConsoleServicer):
         try:
             policy = parse_policy(request.policy) if request.policy else self._queue.policy
         except ProverError as error:
-            context.abort(status_of(error), str(error))
+            refuse(context, error)
         if policy is not self._queue.policy:
             self._queue.set_policy(policy)
         return pb.PolicyReply(policy=policy)
@@ -56,13 +57,14 @@ class ConsoleService(console_pb2_grpc.ConsoleServicer):
     def Watch(self, request: pb.WatchRequest, context: grpc.ServicerContext) -> Iterator[pb.EventLine]:
         hub = self._queue.hub
         if hub.watcher_count >= WATCH_LIMIT:
-            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{WATCH_LIMIT} watchers are connected, as many as may")
+            refuse(context, QueueFull(f"{WATCH_LIMIT} watchers are connected, as many as may"))
         present, watcher = hub.watch()
         try:
             if not context.add_callback(watcher.close):
                 return
-            for line in itertools.chain(present, watcher.lines()):
-                yield pb.EventLine(line=line)
+            yield pb.EventLine(line=b"".join(present))
+            for lines in watcher.batches():
+                yield pb.EventLine(line=lines)
         finally:
             hub.unwatch(watcher)
 
@@ -87,16 +89,3 @@ class ConsoleService(console_pb2_grpc.ConsoleServicer):
             )
         )  # fmt: skip
 
-
-def is_local(context: grpc.ServicerContext) -> bool:
-    """Whether the client came through the unix socket, hence runs as this user or as root."""
-    return context.peer().startswith("unix:")
-
-
-def status_of(error: ProverError) -> grpc.StatusCode:
-    """The gRPC status of a request that was refused."""
-    if isinstance(error, QueueFull):
-        return grpc.StatusCode.RESOURCE_EXHAUSTED
-    if isinstance(error, IdTaken):
-        return grpc.StatusCode.ALREADY_EXISTS
-    return grpc.StatusCode.INVALID_ARGUMENT

@@ -14,8 +14,8 @@ import grpc
 from prover.errors import BadRequest, ProverError
 from prover.proto import proving_pb2 as pb
 from prover.proto import proving_pb2_grpc
-from prover.serve.console import status_of
-from prover.serve.queue import Job, JobQueue
+from prover.serve.queue import Job, JobQueue, QueueFull
+from prover.serve.refusal import refuse
 from prover.serve.report import Reporter
 from prover.serve.shelf import Shelf
 from prover.serve.upstream_request import job_request
@@ -45,7 +45,7 @@ class EngineService(proving_pb2_grpc.ProvingEngineServicer):
     def AwaitProof(self, request: pb.AwaitProofRequest, context: grpc.ServicerContext) -> pb.AwaitProofResponse:
         job = self._queue.find(request.job_id)
         if job is None:
-            context.abort(grpc.StatusCode.NOT_FOUND, f"job not found: {request.job_id}")
+            refuse(context, BadRequest(f"job not found: {request.job_id}"), grpc.StatusCode.NOT_FOUND)
         if not self._wait(job, context, request.timeout_ms / 1e3 if request.timeout_ms else None):
             return pb.AwaitProofResponse(
                 job_id=job.job_id, status=Status.TIMEOUT, error_message=f"not done after {request.timeout_ms} ms"
@@ -54,7 +54,7 @@ class EngineService(proving_pb2_grpc.ProvingEngineServicer):
 
     def Prove(self, request: pb.ProveRequest, context: grpc.ServicerContext) -> pb.ProveResponse:
         if not request.HasField("submit"):
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "missing submit field")
+            refuse(context, BadRequest("missing submit field"))
         job, _ = self._submit(request.submit, context)
         self._wait(job, context, None)
         return pb.ProveResponse(result=answer(job))
@@ -73,7 +73,7 @@ class EngineService(proving_pb2_grpc.ProvingEngineServicer):
         try:
             loaded_ns = self._shelf.preload(request.circuit_id)
         except ProverError as error:
-            context.abort(grpc.StatusCode.INTERNAL, str(error))
+            refuse(context, error, grpc.StatusCode.INTERNAL)
         return pb.PreloadSrsResponse(already_loaded=loaded_ns is None, load_time_ms=(loaded_ns or 0) // 1_000_000)
 
     def EvictSRS(self, request: pb.EvictSrsRequest, context: grpc.ServicerContext) -> pb.EvictSrsResponse:
@@ -84,17 +84,15 @@ class EngineService(proving_pb2_grpc.ProvingEngineServicer):
         try:
             job_id = request.request_id or str(uuid.uuid4())
             return self._queue.submit(job_request(request, job_id, context.peer()))
-        except BadRequest as error:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except ProverError as error:
-            context.abort(status_of(error), str(error))
+            refuse(context, error)
 
     def _wait(self, job: Job, context: grpc.ServicerContext, timeout_s: float | None) -> bool:
         """Whether the job ended in time. A client that goes away ends the wait, not the job."""
         if job.outcome is not None:
             return True
         if not self._waiters.acquire(blocking=False):
-            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_WAITERS} calls wait for proofs, as many as may")
+            refuse(context, QueueFull(f"{MAX_WAITERS} calls wait for proofs, as many as may"))
         woken = threading.Event()
         try:
             if context.add_callback(woken.set):

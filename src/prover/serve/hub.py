@@ -20,6 +20,7 @@ from prover.wire import Policy, Stage
 
 WATCHER_EVENTS = 65_536
 """Lines one watcher may leave unread: about 15 MB, or ten minutes of a busy proof."""
+BATCH_BYTES = 32_768
 HISTORY_EVENTS = 4096
 """Stage marks kept of one job."""
 KEPT_TRACES = 8
@@ -66,6 +67,19 @@ class Watcher:
         """Lines as they come, until the watcher is closed."""
         while (line := self._lines.get()) is not _CLOSED:
             yield line
+
+    def batches(self) -> Iterator[bytes]:
+        """Whole lines joined: one while they trickle, up to BATCH_BYTES when many wait."""
+        for line in self.lines():
+            batch, size_bytes = [line], len(line)
+            while size_bytes < BATCH_BYTES and not self._lines.empty():
+                more = self._lines.get()
+                if more is _CLOSED:
+                    self._lines.put(_CLOSED)
+                    break
+                batch.append(more)
+                size_bytes += len(more)
+            yield b"".join(batch)
 
     def get(self, timeout_s: float) -> Line | None:
         """The next line; None when the time is over or the watcher was closed."""

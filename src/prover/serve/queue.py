@@ -12,7 +12,9 @@ import threading
 import traceback
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from prover import wire
 from prover.errors import Cancelled, ProverError
@@ -21,9 +23,11 @@ from prover.serve.hub import Hub
 from prover.serve.request import JobRequest
 from prover.wire import Outcome, Policy, Stage
 
+T = TypeVar("T")
 MAX_WAITING = 64
 MAX_WAITING_BYTES = 512 << 20
 KEPT_RESULTS = 256
+MAX_CHORES = 8
 MAX_EVENT_INPUTS = 4096
 """Public inputs that the event of a finished job carries; more would make its line too long."""
 
@@ -131,6 +135,7 @@ class JobQueue:
         self._changed = threading.Condition()
         self._waiting: list[tuple[int, int, Job]] = []
         """(-priority, order of arrival, job), sorted."""
+        self._chores: list[tuple[Callable[[], None], Future[Any]]] = []
         self._order = itertools.count()
         self._kept: OrderedDict[str, Job] = OrderedDict()
         self._stopped = False
@@ -189,22 +194,49 @@ class JobQueue:
         with self._changed:
             return list(self._kept.values())
 
+    def call(self, chore: Callable[[], T]) -> T:
+        """Has the worker do something between two jobs, before any that waits; blocks until it is done.
+
+        Raises:
+            QueueFull: too many chores wait, or the prover is shutting down.
+            Exception: whatever the chore raises.
+        """
+        future: Future[T] = Future()
+
+        def carry_out() -> None:
+            try:
+                future.set_result(chore())
+            except Exception as error:
+                future.set_exception(error)
+
+        with self._changed:
+            if self._stopped or len(self._chores) >= MAX_CHORES:
+                raise QueueFull("the prover is shutting down" if self._stopped else "the worker is busy; try again")
+            self._chores.append((carry_out, future))
+            self._changed.notify_all()
+        return future.result()
+
     def work(self, execute: Execute) -> None:
         """The worker: returns after `stop`, when the running job has ended."""
-        while (job := self._take()) is not None:
-            self._carry_out(job, execute)
-            with self._changed:
-                self.running = None
-                self._changed.notify_all()
+        while (work := self._take()) is not None:
+            if isinstance(work, Job):
+                self._carry_out(work, execute)
+                with self._changed:
+                    self.running = None
+            else:
+                work()
 
     def stop(self, reason: str) -> None:
         """Cancels everything; no job begins any more and none is taken in."""
         with self._changed:
             self._stopped = True
             waiting, self._waiting = [job for _, _, job in self._waiting], []
+            chores, self._chores = self._chores, []
             if self.running is not None:
                 self.running.run.cancel()
             self._changed.notify_all()
+        for _, future in chores:
+            future.set_exception(QueueFull("the prover is shutting down"))
         for job in waiting:
             self._end(job, Outcome.CANCELLED, None, f"job {job.job_id} was cancelled: {reason}")
 
@@ -241,11 +273,13 @@ class JobQueue:
         )  # fmt: skip
         self.hub.emit(wire.StageBegan(t_ns=job.submitted_ns, job_id=job.job_id, stage=Stage.QUEUE))
 
-    def _take(self) -> Job | None:
+    def _take(self) -> Job | Callable[[], None] | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or bool(self._waiting))
+            self._changed.wait_for(lambda: self._stopped or bool(self._waiting) or bool(self._chores))
             if self._stopped:
                 return None
+            if self._chores:
+                return self._chores.pop(0)[0]
             job = self._waiting.pop(0)[2]
             self.running = job
             job.started_ns = now()

@@ -11,6 +11,7 @@ from enum import IntEnum
 from prover.errors import BadRequest
 from prover.wire import Policy
 
+BACKENDS = ("cpu", "cuda", "reference")
 MAX_ID_CHARS = 256
 MAX_CIRCUITS = 1024
 """More would make the line of a finished job's event longer than a line may be."""
@@ -99,8 +100,8 @@ def check(request: JobRequest) -> JobRequest:
             raise BadRequest(f"{name} is too long or holds unprintable characters")
         if name.endswith("_path") and text and not os.path.isabs(text):
             raise BadRequest(f"{name} {text} is not absolute; the prover has another working directory")
-    if request.backend not in ("", "cpu", "cuda", "reference"):
-        raise BadRequest(f"backend {request.backend} is unknown; cpu, cuda and reference are")
+    if request.backend not in ("", *BACKENDS):
+        raise BadRequest(f"backend {request.backend} is unknown; there are {', '.join(BACKENDS)}")
     return request
 
 

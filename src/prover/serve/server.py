@@ -1,7 +1,7 @@
 """The daemon: its socket answers before anything heavy is loaded, and however it is told to end, it drains and exits 0.
 
-Threads: the main one waits for a reason to stop, one worker proves, gRPC's pool answers. Order of an end: no new jobs, the
-running one is cancelled, waiters get their answers, watchers get the last events, buffers and socket are given back.
+Threads: the main one waits for a reason to stop, one worker proves, gRPC's pool answers. Order of an end: no new jobs,
+the running one is cancelled, waiters get their answers, watchers the last events, buffers and socket are given back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from concurrent import futures
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
@@ -54,7 +54,7 @@ class ServeOptions:
     """End with this process; None: with nobody."""
     outlives_terminal: bool = False
     """A hang-up of the terminal is not a reason to stop."""
-    worker: WorkerOptions = WorkerOptions()
+    worker: WorkerOptions = field(default_factory=WorkerOptions)
 
 
 class Server:

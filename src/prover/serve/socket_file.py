@@ -1,4 +1,4 @@
-"""A unix socket path is taken only from the dead: a living prover's socket is never removed, and nobody else may connect."""
+"""A socket path is taken only from the dead: a living prover's is never removed, and no other user may connect."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def claimed(path: Path) -> Iterator[None]:
     except OSError as error:
         raise BadRequest(f"socket folder {path.parent}: {error.strerror}") from error
     try:
+        if os.fstat(folder).st_uid not in (0, os.getuid()):
+            raise BadRequest(f"socket folder {path.parent} belongs to another user; choose another")
         _lock(folder)
         _remove_dead(path)
         mask = os.umask(0o177)
