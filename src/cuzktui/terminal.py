@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from prover.errors import BadInput
+from prover.errors import BadRequest
 
 RESET = (
     "\x1b[?2026l"  # synchronised output
@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG = 1
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class NoTerminal(BadInput):
+class NoTerminal(BadRequest):
     """Standard output cannot show a full-screen console."""
 
 
@@ -133,4 +133,3 @@ def _run_child(console: Callable[[], int], parent: int) -> None:
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
-

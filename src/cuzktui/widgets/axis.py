@@ -1,4 +1,4 @@
-"""A TimeAxis maps time to dot columns; its right edge moves by whole dots, so that a scrolling chart keeps its shape."""
+"""A TimeAxis maps time to dot columns; its right edge moves by whole dots, so a scrolling chart keeps its shape."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def area(heights: NDArray[np.float64], rows: int, glyphs: Glyphs) -> list[str]:
 
 def bar(share: float | None, width: int, glyphs: Glyphs) -> tuple[str, str]:
     """A horizontal bar as its filled part and its rest; together `width` cells."""
-    full, half, rest = glyphs.bar
+    full, half, rest = tuple(glyphs.bar)
     if share is None:
         return "", rest * width
     halves = round(min(1.0, max(0.0, share)) * width * 2)

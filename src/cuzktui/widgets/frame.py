@@ -35,7 +35,7 @@ def framed(
     if width < 4 or height < 2:
         return grid
     role = Role.BORDER_FOCUS if focused else Role.BORDER
-    corner_ul, corner_ur, corner_lr, corner_ll, line, side = glyphs.frame
+    corner_ul, corner_ur, corner_lr, corner_ll, line, side = tuple(glyphs.frame)
     grid.put(0, 0, corner_ul + line * (width - 2) + corner_ur, role)
     grid.put(0, height - 1, corner_ll + line * (width - 2) + corner_lr, role)
     for y in range(1, height - 1):

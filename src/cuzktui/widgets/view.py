@@ -1,0 +1,66 @@
+"""A View is one Snapshot and how the operator looks at it: everything a panel needs, nothing that changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cuzktui.model.snapshot import JobView, Lens, Snapshot
+from cuzktui.widgets.dots import GLYPHS, Glyphs
+from cuzktui.widgets.frame import Words
+from prover.wire import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitChoice:
+    """What the keys p and x prove."""
+
+    circuit: str
+    num_circuits: int
+
+    def __str__(self) -> str:
+        return f"{self.circuit} ×{self.num_circuits}"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is shown now."""
+
+    snapshot: Snapshot
+    glyphs: Glyphs = GLYPHS["braille"]
+    end_ns: int = 0
+    """Right edge of the time axis."""
+    span_s: float = 30.0
+    """Length of the time axis."""
+    is_live: bool = True
+    """The right edge follows the newest event."""
+    is_frozen: bool = False
+    """The snapshot is held; events go on being folded behind it."""
+    cursor_ns: int | None = None
+    """A moment picked on the time axis."""
+    lens: Lens | None = None
+    """The lens that is open on the screen."""
+    source: str = "embedded"
+    """embedded | attached | replay, as the header names it."""
+    recording: str = ""
+    """Path of the recording that is being written; empty when there is none."""
+    choice: CircuitChoice = field(default_factory=lambda: CircuitChoice("sha256-chain:8", 4))
+    policy: Policy = Policy.RECYCLE
+    """Policy of the next job."""
+    finding: Words = ()
+    """One sentence about the job that is shown."""
+    pair: tuple[str, ...] = ()
+    """Ids of the jobs that are compared, in the order they were asked for."""
+    offer: str = ""
+    """What the console suggests to press next."""
+    ui_cpu_percent: float | None = None
+    """What drawing costs, of one core."""
+    is_read_only: bool = False
+
+    @property
+    def job(self) -> JobView | None:
+        return self.snapshot.job
+
+    def pair_jobs(self) -> list[JobView]:
+        """The jobs of the pair that have been heard of."""
+        found = (self.snapshot.find_job(job_id) for job_id in self.pair)
+        return [job for job in found if job is not None and job.job_id]

@@ -1,0 +1,134 @@
+"""The memory chart is the reading itself as a filled area; owners only colour it, words only lie on it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuzktui import format as fmt
+from cuzktui.model.ledger import Ledger
+from cuzktui.model.phases import Phase, PhaseKind
+from cuzktui.model.series import Series
+from cuzktui.model.snapshot import JobView
+from cuzktui.widgets.axis import TimeAxis, binned
+from cuzktui.widgets.dots import Glyphs, area
+from cuzktui.widgets.grid import Grid
+from cuzktui.widgets.roles import Role
+from cuzktui.widgets.scale import ByteScale
+from prover.wire import Owner
+
+STACK: tuple[tuple[Owner, Role, str], ...] = (
+    (Owner.SRS, Role.OWNER_SRS, "@"),
+    (Owner.SETUP, Role.OWNER_SETUP, "*"),
+    (Owner.POOL, Role.OWNER_POOL, "o"),
+    (Owner.ASSIGNMENT, Role.OWNER_ASSIGNMENT, "="),
+    (Owner.ABC, Role.OWNER_ABC, "#"),
+    (Owner.SPLIT, Role.OWNER_SPLIT, "%"),
+    (Owner.TAIL_BASES, Role.OWNER_TAIL, "+"),
+    (Owner.SCRATCH, Role.OWNER_SCRATCH, "-"),
+)
+"""Owners from the bottom of the stack, with the letter that fills their band where there is no colour."""
+
+
+def anon_columns(memory: Series, axis: TimeAxis) -> NDArray[np.float64]:
+    """Anonymous memory for each dot column, bytes."""
+    return binned(memory.t_ns, memory.column("anon"), axis)
+
+
+def band_columns(ledger: Ledger, axis: TimeAxis, top: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Upper edges of the owners' bands for each dot column, `(len(STACK), dots)`, never above what was measured.
+
+    The ledger's last row is in force until the next, so its columns are held to the end of the axis.
+    """
+    edges = np.zeros((len(STACK), axis.dots))
+    series = ledger.series
+    if not len(series):
+        return edges
+    rows = np.searchsorted(series.t_ns, axis.edges()[1:]) - 1
+    known = rows >= 0
+    running = np.zeros(axis.dots)
+    for band, (owner, _, _) in enumerate(STACK):
+        held = np.where(known, series.column(owner.value)[np.maximum(rows, 0)], 0.0)
+        running = running + held
+        edges[band] = np.fmin(running, np.nan_to_num(top))
+    return edges
+
+
+def draw_area(
+    grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, glyphs: Glyphs, top: NDArray[np.float64],
+    bands: NDArray[np.float64], gaps: list[tuple[int, int]],
+) -> None:  # fmt: skip
+    """The filled area, coloured by owner, and by the gap where a gap is."""
+    rows = area((top - scale.low) / (scale.high - scale.low), scale.rows, glyphs)
+    roles = _cell_roles(axis, scale, bands, gaps)
+    letters = "".join(letter for _, _, letter in STACK) + ":"
+    for row, text in enumerate(rows):
+        if glyphs.mode == "ascii":
+            ids = _cell_bands(axis, scale, bands, row)
+            text = "".join(letters[i] if c == "#" else c for c, i in zip(text, ids.tolist(), strict=True))
+        grid.fill(x, y + row, text, roles[row])
+
+
+def _cell_bands(axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], row: int) -> NDArray[np.int64]:
+    """Band of each cell of a row, judged at the cell's middle; `len(STACK)` where no owner holds it."""
+    value = scale.high - (row + 0.5) * (scale.high - scale.low) / scale.rows
+    by_cell = bands.reshape(len(STACK), axis.cells, axis.dots_wide).max(axis=2)
+    return (by_cell <= value).sum(axis=0)
+
+
+def _cell_roles(
+    axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], gaps: list[tuple[int, int]]
+) -> list[bytes]:
+    table = np.array([role for _, role, _ in STACK] + [Role.MEMORY], dtype=np.uint8)
+    rows = []
+    for row in range(scale.rows):
+        roles = table[_cell_bands(axis, scale, bands, row)]
+        for begin_ns, end_ns in gaps:
+            first, last = max(0, axis.cell(begin_ns)), axis.cell(end_ns)
+            roles[first : max(0, last + 1)] = Role.GAP
+        rows.append(roles.tobytes())
+    return rows
+
+
+def draw_scale(grid: Grid, x: int, y: int, gutter: int, cells: int, scale: ByteScale) -> None:
+    """Figures left of the chart and faint dots across it; drawn first, the area lies over them."""
+    for row, text in scale.marks():
+        grid.put_right(x + gutter - 1, y + row, text, Role.MUTED)
+        for cell in range(0, cells, 4):
+            grid.put(x + gutter + cell, y + row, "·", Role.GRID)
+
+
+def draw_labels(
+    grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, phases: tuple[Phase, ...], job: JobView | None
+) -> None:
+    """Level and length of the highest plateau, slope of the largest fall that the window shows."""
+    shown = [p for p in phases if p.end_ns >= axis.begin_ns and p.begin_ns <= axis.end_ns]
+    plateaus = [p for p in shown if p.kind is PhaseKind.PLATEAU and scale.share(p.level_bytes) > 0.3]
+    if plateaus:
+        _label_plateau(grid, x, y, axis, scale, max(plateaus, key=lambda p: p.level_bytes * min(p.length_ns, 10**9)))
+    falls = [p for p in shown if p.kind in (PhaseKind.RELEASE, PhaseKind.CLIFF)]
+    largest = min(falls, key=lambda p: p.change_bytes, default=None)
+    if largest is not None and -largest.change_bytes > 0.15 * (scale.high - scale.low):
+        _label_fall(grid, x, y, axis, scale, largest)
+
+
+def _label_plateau(grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, plateau: Phase) -> None:
+    text = f" plateau {fmt.size(plateau.level_bytes)} · {fmt.duration(plateau.length_ns)} "
+    first = max(0, axis.cell(plateau.begin_ns))
+    last = min(axis.cells - 1, axis.cell(plateau.end_ns))
+    row = min(scale.rows - 1, scale.row(plateau.level_bytes) + 1)
+    start = (first + last + 1 - len(text)) // 2 if last - first + 1 >= len(text) else last + 1 - len(text)
+    if start >= 0:
+        grid.put(x + start, y + row, text, Role.MEMORY_LABEL)
+
+
+def _label_fall(grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, fall: Phase) -> None:
+    bound = "≥ " if fall.kind is PhaseKind.CLIFF else ""
+    text = f" {bound}−{fmt.rate(-fall.slope_bytes_per_s)} "
+    end = axis.cell(fall.end_ns)
+    row = scale.row((fall.begin_bytes + fall.end_bytes) / 2)
+    start = end + 1
+    if start + len(text) > axis.cells:
+        start = max(0, axis.cell(fall.begin_ns)) - len(text)
+    if 0 <= start <= axis.cells - len(text):
+        grid.put(x + start, y + row, text, Role.GAP_LABEL)

@@ -1,0 +1,142 @@
+"""Lanes are rows under the memory graph on its own time axis: what ran when, and how busy the machine was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuzktui import format as fmt
+from cuzktui.model.snapshot import JobView, Snapshot
+from cuzktui.widgets.axis import TimeAxis
+from cuzktui.widgets.dots import Glyphs
+from cuzktui.widgets.grid import Grid
+from cuzktui.widgets.roles import Role
+from prover.wire import Stage
+
+STAGE_ROLES = {
+    Stage.QUEUE: Role.FAINT,
+    Stage.COMPILE: Role.STAGE_SETUP,
+    Stage.SETUP: Role.STAGE_SETUP,
+    Stage.SRS: Role.STAGE_SETUP,
+    Stage.SYNTH: Role.STAGE_SYNTH,
+    Stage.PROVE: Role.STAGE_PROVE,
+    Stage.VERIFY: Role.STAGE_VERIFY,
+}
+"""Stages of the upper lane; the gap is drawn over the end of `prove`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A named stretch of time."""
+
+    begin_ns: int
+    end_ns: int
+    name: str
+    role: Role
+
+
+def stage_blocks(jobs: Iterable[JobView], now_ns: int) -> list[Block]:
+    """Top-level stages of jobs, then their gaps, in the order to draw them."""
+    stages: list[Block] = []
+    gaps: list[Block] = []
+    for job in jobs:
+        for view in job.stages:
+            role = STAGE_ROLES.get(view.stage)
+            if role is not None and view.circuit is None:
+                stages.append(Block(view.begin_ns, view.end_ns or now_ns, view.stage.value, role))
+        gap_ns = job.gap_ns(now_ns)
+        if job.inner_end_ns is not None and gap_ns:
+            name = f"GAP {fmt.duration(gap_ns)}"
+            gaps.append(Block(job.inner_end_ns, job.inner_end_ns + gap_ns, name, Role.GAP))
+    return stages + gaps
+
+
+def kernel_blocks(jobs: Iterable[JobView], begin_ns: int, end_ns: int, resolution_ns: int) -> list[Block]:
+    """Spans in a window, those of one name that touch at the axis' resolution joined."""
+    found: list[Block] = []
+    last: dict[str, int] = {}
+    spans = [s for job in jobs for s in job.spans if s.t_ns >= begin_ns and s.begin_ns <= end_ns]
+    for span in sorted(spans, key=lambda s: s.begin_ns):
+        at = last.get(span.name)
+        if at is not None and span.begin_ns <= found[at].end_ns + resolution_ns:
+            joined = found[at]
+            found[at] = Block(joined.begin_ns, max(joined.end_ns, span.t_ns), span.name, Role.KERNEL)
+        else:
+            last[span.name] = len(found)
+            found.append(Block(span.begin_ns, span.t_ns, span.name, Role.KERNEL))
+    return found
+
+
+def packed(blocks: list[Block], axis: TimeAxis, rows: int) -> list[list[Block]]:
+    """Blocks laid into rows so that none hides another; what does not fit joins the last row."""
+    lanes: list[list[Block]] = [[] for _ in range(rows)]
+    ends = [-1] * rows
+    for block in blocks:
+        first, last = axis.cell(block.begin_ns), axis.cell(block.end_ns)
+        if last < 0 or first >= axis.cells:
+            continue
+        row = next((r for r in range(rows) if ends[r] < first), rows - 1)
+        lanes[row].append(block)
+        ends[row] = max(ends[row], last)
+    return [lane for lane in lanes if lane]
+
+
+def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block], glyphs: Glyphs) -> None:
+    """One lane: each block a bar with its name at its left end where it fits; neighbours differ in shade."""
+    full = glyphs.bar[0]
+    previous = -2
+    for number, block in enumerate(blocks):
+        first = max(0, axis.cell(block.begin_ns))
+        last = min(axis.cells - 1, axis.cell(max(block.begin_ns, block.end_ns - 1)))
+        if last < 0 or first >= axis.cells or last < first:
+            continue
+        width = last - first + 1
+        role = block.role
+        if role is Role.KERNEL and number % 2:
+            role = Role.KERNEL_ALT
+        grid.put(x + first, y, full * width, role)
+        label = block.name if len(block.name) < width else block.name.split(" ")[0]
+        if role is Role.GAP:
+            _name_gap(grid, x, y, axis, block.name, first, last)
+        elif len(label) < width:
+            grid.put(x + first + (1 if previous == first - 1 and width > len(label) + 1 else 0), y, label, role)
+        previous = last
+
+
+def _name_gap(grid: Grid, x: int, y: int, axis: TimeAxis, name: str, first: int, last: int) -> None:
+    """A gap is named inside where it fits, else after it, else before it: it is what the operator came to see."""
+    text = f" {name} "
+    if len(text) <= last - first - 1:
+        start = (first + last + 1 - len(text)) // 2
+    elif last + 1 + len(text) <= axis.cells:
+        start = last + 1
+    else:
+        start = first - len(text)
+    if start >= 0:
+        grid.put(x + start, y, text, Role.GAP_LABEL)
+
+
+def draw_levels(
+    grid: Grid, x: int, y: int, columns: NDArray[np.float64], ceiling: float, dots_wide: int, glyphs: Glyphs, role: Role
+) -> None:
+    """One lane of bars from empty to full; a cell without a reading stays blank."""
+    by_cell = columns.reshape(-1, dots_wide)
+    known = np.logical_not(np.isnan(by_cell).all(axis=1, keepdims=False))
+    values = np.fmax.reduce(by_cell, axis=1)
+    last = len(glyphs.spark) - 1
+    steps = np.where(known, np.rint(np.nan_to_num(values) / max(ceiling, 1e-9) * last), 0).clip(0, last).astype(int)
+    low = glyphs.spark[1]
+    levels = zip(steps.tolist(), known.tolist(), strict=True)
+    text = "".join(glyphs.spark[step] if step else (low if is_known else " ") for step, is_known in levels)
+    roles = bytes(role if s else Role.GRID for s in steps.tolist())
+    grid.fill(x, y, text, roles)
+
+
+def shown_jobs(snapshot: Snapshot, axis: TimeAxis) -> list[JobView]:
+    """Jobs, and the service's own work, that reach into the window; the oldest first."""
+    now_ns = snapshot.t_ns
+    found = [j for j in snapshot.jobs if j.first_ns <= axis.end_ns and (j.ended_ns or now_ns) >= axis.begin_ns]
+    return [snapshot.service, *found] if snapshot.service is not None else found
