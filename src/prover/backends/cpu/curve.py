@@ -8,12 +8,42 @@ complete: equal and opposite points and infinity give the right sum.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
 from prover.backends.cpu.field import inv
 from prover.backends.cpu.jit import jit
 from prover.backends.cpu.ops import add, eq, is_zero, ld, mul, mul_inline, neg, one_like, sqr, st, sub, zero_like
 
+U64 = npt.NDArray[np.uint64]
 _KEEP_LEFT, _TAKE_RIGHT, _DOUBLE, _CANCEL = 1, 2, 3, 4
 """Additions that are not the plain one."""
+
+
+class Pairs(NamedTuple):
+    """Additions to do together, and their working memory."""
+
+    left: npt.NDArray[np.int64]
+    """(m,), rows added to."""
+    right: npt.NDArray[np.int64]
+    """(m,), rows added."""
+    prefix: U64
+    """(m, 1, 6) or (m, 1, 2, 6): running products."""
+    slope: U64
+    """The same shape: denominators."""
+    kind: npt.NDArray[np.int8]
+    """(m,)"""
+
+    @staticmethod
+    def room(count: int, shape: tuple[int, ...]) -> Pairs:
+        """Uninitialised, for `count` additions of points of this shape, (2, 6) or (2, 2, 6)."""
+        coordinates = (count, 1, *shape[1:])
+        return Pairs(
+            np.empty(count, np.int64), np.empty(count, np.int64), np.empty(coordinates, np.uint64),
+            np.empty(coordinates, np.uint64), np.empty(count, np.int8),
+        )  # fmt: skip
 
 
 @jit
@@ -131,16 +161,16 @@ def xyzz_to_affine(acc, k, points, i):
 
 
 @jit
-def add_pairs(points, left, right, count, prefix, slope, kind):
+def add_pairs(points, pairs, count):
     """points[left[j]] += points[right[j]] for j < count, one inversion for all (Montgomery's trick).
 
     A left index occurs once. A right index may be a left one of a smaller j; it is read before that one is written,
     since the second pass runs backwards. About six products an addition.
 
     Args:
-        prefix, slope: scratch of `count` coordinates, shaped (count, 1, 6) or (count, 1, 2, 6).
-        kind: scratch, (count,) int8.
+        pairs: `Pairs` with room for `count`.
     """
+    left, right, prefix, slope, kind = pairs.left, pairs.right, pairs.prefix, pairs.slope, pairs.kind
     running = one_like(ld(points, 0))
     for j in range(count):
         a, b = left[j], right[j]
