@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from typing import Protocol
 
 from prover.circuits.registry import build
 from prover.errors import UnsatisfiedWitness
-from prover.keycache import KeyCache
 from prover.keys import U64, ProvingKey
 from prover.r1cs.evaluate import describe_row, evaluate_abc, first_unsatisfied
+from prover.r1cs.matrices import R1cs
 from prover.run import Run
 from prover.wire import Stage
+
+
+class KeySource(Protocol):
+    """Where the key of a circuit comes from: a cache of test keys, or one file."""
+
+    def key_for(self, r1cs: R1cs, run: Run) -> ProvingKey: ...
 
 
 class BuiltinWorkload:
@@ -27,7 +34,7 @@ class BuiltinWorkload:
     kind = "circuit"
 
     def __init__(
-        self, name: str, num_circuits: int, keys: KeyCache, *, threads: int = 2, seed: bytes | None = None
+        self, name: str, num_circuits: int, keys: KeySource, *, threads: int = 2, seed: bytes | None = None
     ) -> None:
         self.circuit = build(name)
         self.name, self.num_circuits, self.keys, self.threads = self.circuit.name, num_circuits, keys, threads

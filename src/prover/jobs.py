@@ -93,6 +93,10 @@ class Prover:
             metrics=_metrics(clock, times, policy, need, self.backend),
         )  # fmt: skip
 
+    def load(self, key: ProvingKey, run: Run) -> None:
+        """Makes a key resident before a job asks for it."""
+        self._resident(key, run)
+
     def _resident(self, key: ProvingKey, run: Run) -> tuple[ResidentKey, PreparedKey]:
         ident = id(key)
         if ident in self._keys:
