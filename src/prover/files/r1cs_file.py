@@ -17,6 +17,7 @@ from prover.errors import Mismatch
 from prover.files.atomic import atomic_writer
 from prover.files.binfile import BinFile, SectionReader, write_binfile
 from prover.files.coefficients import CoefficientTable, intern, is_below
+from prover.files.plain_rows import plain_rows
 from prover.files.primes import why_not_scalar
 from prover.params import R
 from prover.r1cs.matrices import Csr, R1cs, Stamp, Template
@@ -87,10 +88,8 @@ def read_r1cs(path: str | os.PathLike[str]) -> R1cs:
 
 def write_r1cs(path: str | os.PathLike[str], r1cs: R1cs) -> None:
     """Writes the circuit row by row, sections in circom's order (constraints, header, labels)."""
-    from prover.r1cs.expand import expand
-
-    rows = expand(r1cs)
-    words = _pack_rows(rows.a, rows.b, rows.c, fr_from_mont(r1cs.table).view(np.uint32).reshape(-1, 8))
+    rows = plain_rows(r1cs)
+    words = _pack_rows(rows.a, rows.b, rows.c, fr_from_mont(rows.table).view(np.uint32).reshape(-1, 8))
     labels = r1cs.labels.get("wire_to_label")
     if labels is None:
         labels = np.arange(r1cs.num_wires, dtype=np.uint64)

@@ -12,9 +12,11 @@ from prover.backends.cpu.field import fr_from_mont, fr_mul, fr_to_mont, ld_fr, p
 from prover.backends.cpu.jit import jit
 from prover.files.binfile import SectionReader
 from prover.files.coefficients import CoefficientTable, intern, is_below
+from prover.files.plain_rows import plain_rows
 from prover.params import FR_MONT, R
 from prover.r1cs.chunks import Check, Progress, run_chunks
 from prover.r1cs.evaluate import evaluate_abc
+from prover.r1cs.expand import expand
 from prover.r1cs.matrices import Csr, R1cs, Stamp, Template
 
 U64 = npt.NDArray[np.uint64]
@@ -109,10 +111,8 @@ def pack_entries(r1cs: R1cs) -> npt.NDArray[np.uint32]:
 
     Order of snarkjs, so that a key read from it is written back byte for byte.
     """
-    from prover.r1cs.expand import expand
-
-    rows = expand(r1cs)
-    stored = fr_to_mont(r1cs.table).view(np.uint32).reshape(-1, 8)
+    rows = plain_rows(r1cs)
+    stored = fr_to_mont(rows.table).view(np.uint32).reshape(-1, 8)
     out = np.zeros((rows.a.nnz + rows.b.nnz + r1cs.num_public + 1, ENTRY_WORDS), np.uint32)
     _fill(
         rows.a.indptr, rows.a.columns, rows.a.coefficients, rows.b.indptr, rows.b.columns, rows.b.coefficients,
@@ -126,23 +126,17 @@ def pack_entries(r1cs: R1cs) -> npt.NDArray[np.uint32]:
 
 
 def first_difference(relation: R1cs, r1cs: R1cs) -> str:
-    """Where A or B of two circuits of one shape differ first, as a phrase; empty if they agree.
-
-    Entries of a row are compared as a set of (wire, coefficient): their order means nothing.
-    """
-    from prover.r1cs.expand import expand
-
+    """Where A or B of two circuits of one shape differ first, as a phrase; empty if they agree."""
     ours, theirs = expand(relation), expand(r1cs)
     for name, x, y in (("A", ours.a, theirs.a), ("B", ours.b, theirs.b)):
         if not np.array_equal(x.indptr, y.indptr):
             row = int(np.flatnonzero(x.indptr != y.indptr)[0]) - 1
             return f"constraint {row} has another number of entries in {name}"
-        rows = np.repeat(np.arange(len(x.indptr) - 1), np.diff(x.indptr))
-        order_x, order_y = np.lexsort((x.columns, rows)), np.lexsort((y.columns, rows))
-        same = x.columns[order_x] == y.columns[order_y]
-        same &= (relation.table[x.coefficients[order_x]] == r1cs.table[y.coefficients[order_y]]).all(axis=1)
+        same = x.columns == y.columns
+        same &= (ours.table[x.coefficients] == theirs.table[y.coefficients]).all(axis=1)
         if not same.all():
-            return f"constraint {int(rows[np.flatnonzero(~same)[0]])} has other entries in {name}"
+            row = int(np.searchsorted(x.indptr, np.flatnonzero(~same)[0], side="right")) - 1
+            return f"constraint {row} has other entries in {name}"
     return ""
 
 

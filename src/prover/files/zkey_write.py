@@ -52,9 +52,9 @@ def write_zkey(path: str | os.PathLike[str], key: ProvingKey, r1cs: R1cs) -> Non
     if key.h_basis is not HBasis.LAGRANGE_ODD:
         raise Mismatch(f"a .zkey needs H in the {HBasis.LAGRANGE_ODD} basis and this key has it in {key.h_basis}")
     require_same_shape(r1cs, key.num_wires, key.num_public, key.num_constraints, "the key")
-    num_entries = sum(r1cs.nnz[:2]) + key.num_public + 1
-    if max(key.num_wires, key.domain_size, num_entries) >= MAX_COUNT:
-        raise Mismatch(f"the circuit has {num_entries} entries and {key.num_wires} wires; a .zkey counts in 32 bits")
+    entries = pack_entries(r1cs)
+    if max(key.num_wires, key.domain_size, len(entries)) >= MAX_COUNT:
+        raise Mismatch(f"the circuit has {len(entries)} entries and {key.num_wires} wires; a .zkey counts in 32 bits")
     vk, wires = key.vk, key.num_wires
     sections: list[tuple[int, list[bytes | npt.NDArray]]] = [
         (PROTOCOL, [_u32(GROTH16)]),
@@ -64,7 +64,7 @@ def write_zkey(path: str | os.PathLike[str], key: ProvingKey, r1cs: R1cs) -> Non
             vk.alpha_g1, key.beta_g1, vk.beta_g2, vk.gamma_g2, key.delta_g1, vk.delta_g2,
         ]),
         (IC, [vk.ic]),
-        (COEFS, [_u32(num_entries), pack_entries(r1cs)]),
+        (COEFS, [_u32(len(entries)), entries]),
         (A, [in_place(key.a_query, 0, wires)]),
         (B1, [in_place(key.b_g1_query, 0, wires)]),
         (B2, [in_place(key.b_g2_query, 0, wires)]),
