@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable
 from typing import Protocol
 
+from prover.circuits.circuit import Circuit
 from prover.circuits.registry import build
 from prover.errors import UnsatisfiedWitness
 from prover.keys import U64, ProvingKey
@@ -22,9 +23,10 @@ class KeySource(Protocol):
 
 
 class BuiltinWorkload:
-    """`name` as the user writes it, e.g. ``sha256-chain:8``.
+    """One job of a built-in circuit.
 
     Args:
+        circuit: built, or its name as the user writes it, e.g. ``sha256-chain:8``.
         seed: makes the private inputs; fresh from the OS when None.
 
     Raises:
@@ -34,9 +36,9 @@ class BuiltinWorkload:
     kind = "circuit"
 
     def __init__(
-        self, name: str, num_circuits: int, keys: KeySource, *, threads: int = 2, seed: bytes | None = None
+        self, circuit: Circuit | str, num_circuits: int, keys: KeySource, *, threads: int = 2, seed: bytes | None = None
     ) -> None:
-        self.circuit = build(name)
+        self.circuit = build(circuit) if isinstance(circuit, str) else circuit
         self.name, self.num_circuits, self.keys, self.threads = self.circuit.name, num_circuits, keys, threads
         self._seed = seed or secrets.token_bytes(32)
         r1cs = self.circuit.r1cs

@@ -145,10 +145,11 @@ class Hub:
         for watcher in watchers:
             watcher.close()
 
-    def set_hello(self, **changes: object) -> None:
-        """What was learned since the start (backend, devices); present watchers get the new hello."""
+    def backend_loaded(self, backend: str, devices: list[str], gpu_note: str) -> None:
+        """Says so in the hello, to present watchers too; what was said about failing to load it is forgotten."""
         with self._lock:
-            self._hello = msgspec.structs.replace(self._hello, **changes)
+            self._hello = msgspec.structs.replace(self._hello, backend=backend, devices=devices, gpu_note=gpu_note)
+            self._errors = []
             self._seq += 1
             line = wire.encode(self._anchored(self._seq))
             for watcher in self._watchers:

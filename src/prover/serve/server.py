@@ -117,7 +117,8 @@ class Server:
             self._stop.set()
 
     def _extra(self) -> list[str]:
-        return [*self.options.listen, *([f"http://…:{self.status_port}/status"] if self._http else [])]
+        host = self.options.status_listen.rpartition(":")[0]
+        return [*self.options.listen, *([f"http://{host}:{self.status_port}/status"] if self._http else [])]
 
     def _drain(self, thread: threading.Thread) -> int:
         self.hub.emit(wire.Notice(t_ns=now(), text=f"prover is ending: {self._reason}"))

@@ -23,6 +23,7 @@ from prover.wire import Policy, Stage
 
 if TYPE_CHECKING:
     from prover.arena import Arena
+    from prover.circuits.circuit import Circuit
     from prover.files.zkey import Zkey
     from prover.jobs import Prover
     from prover.keycache import KeyCache
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from prover.workload import Workload
 
 KEPT_ZKEYS = 2
+KEPT_CIRCUITS = 4
 NO_POREP = "{kind} proofs cannot be made by this prover: only built-in circuits and zkey files can"
 
 
@@ -57,6 +59,7 @@ class Worker:
         self._arena: Arena | None = None
         self._keys: KeyCache | None = None
         self._provers: dict[str, Prover] = {}
+        self._circuits: OrderedDict[str, Circuit] = OrderedDict()
         self._zkeys: OrderedDict[tuple[str, int, int], Zkey] = OrderedDict()
         self._shelf: list[tuple[Entry, ProvingKey]] = []
         self._shelf_lock = threading.Lock()
@@ -162,15 +165,17 @@ class Worker:
         self._provers[backend_name] = self._provers[backend.name] = prover
         if backend_name == self._options.backend:
             devices = [] if backend.name == "reference" else [backend.device]
-            hub.set_hello(backend=backend.name, devices=devices, gpu_note=why_not_gpu)
+            hub.backend_loaded(backend.name, devices, why_not_gpu)
         return prover
 
     def _execute(self, job: Job) -> Result:
         request, run = job.request, job.run
         if request.kind not in ("circuit", "file") and not request.circuit:
             raise BadRequest(NO_POREP.format(kind=request.kind))
-        prover = self._prover(request.backend or self._options.backend, run)
-        workload = self._workload(job)
+        with run.stage(Stage.SETUP):
+            prover = self._prover(request.backend or self._options.backend, run)
+            workload = self._workload(job)
+        prepared_ms = (now() - (job.started_ns or now())) / 1e6
         policy = job.policy or Policy.RECYCLE
         self._queue.hub.emit(sized(job, workload, policy))
         try:
@@ -178,7 +183,10 @@ class Worker:
         finally:
             self._publish(request.title, prover)
         publics = [[str(value) for value in inputs] for inputs in result.public_inputs]
-        return Result(result.proof_bytes, publics, result.verified, result.metrics)
+        metrics = result.metrics | {
+            name: round(float(result.metrics[name] or 0) + prepared_ms, 3) for name in ("setup_ms", "total_ms")
+        }
+        return Result(result.proof_bytes, publics, result.verified, metrics)
 
     def _workload(self, job: Job) -> Workload:
         request = job.request
@@ -193,11 +201,17 @@ class Worker:
 
     def _builtin(self, name: str, num_circuits: int) -> Workload:
         from prover.builtin import BuiltinWorkload
+        from prover.circuits.registry import build
         from prover.keycache import KeyCache
 
         if self._keys is None:
             self._keys = KeyCache(threads=self._threads)
-        return BuiltinWorkload(name, num_circuits, self._keys, threads=self._threads)
+        if name not in self._circuits:
+            self._circuits[name] = build(name)
+        self._circuits.move_to_end(name)
+        while len(self._circuits) > KEPT_CIRCUITS:
+            self._circuits.popitem(last=False)
+        return BuiltinWorkload(self._circuits[name], num_circuits, self._keys, threads=self._threads)
 
     def _zkey(self, path: str) -> Zkey:
         """A zkey that is kept while the file stays as it is."""
