@@ -25,7 +25,6 @@ MAX_DEPTH = 84
 """The index must fit one public input: 3 * 84 = 252 bits."""
 _VALUE_BYTES = 48
 """Bytes reduced modulo r to one value: the bias is below 2^-128."""
-_CHUNK_LEVELS = 8
 
 
 def build(depth: int) -> Circuit:
@@ -63,13 +62,11 @@ def build(depth: int) -> Circuit:
         packed = sum(int(digit) << (_DIGIT_BITS * i) for i, digit in enumerate(digits))
         out[:2] = ints_to_fr([1, packed])
         out[leaf] = values[0]
-        for first in range(0, depth, _CHUNK_LEVELS):
-            if check is not None:
-                check()
-            chunk = slice(first, first + _CHUNK_LEVELS)
-            fill_poseidon_levels(ARITY, nodes[chunk], wire0[chunk], digits[chunk], siblings[chunk], out)
-            if progress is not None:
-                progress(level.num_wires * len(nodes[chunk]))
+        if check is not None:
+            check()
+        fill_poseidon_levels(ARITY, nodes, wire0, digits, siblings, out)
+        if progress is not None:
+            progress(len(out))
         out[root] = out[node]
         out[2] = out[root]
 

@@ -1,4 +1,4 @@
-"""The column polynomials at one point, for the setup: u_i(tau) is the sum of coefficient times L_row(tau) down column i.
+"""The column polynomials at one point, for the setup: column i at tau is the sum of its coefficients times L_row(tau).
 
 One thread owns one matrix, so no two write the same column.
 """

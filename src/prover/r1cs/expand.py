@@ -13,7 +13,7 @@ import numpy.typing as npt
 from prover.backends.cpu.field import fr_to_ints
 from prover.params import R
 from prover.r1cs.build import resolve
-from prover.r1cs.matrices import I64, U32, U64, Csr, R1cs, Stamp, Template
+from prover.r1cs.matrices import I64, U64, Csr, R1cs, Stamp, Template
 from prover.r1cs.record import Coefficients
 
 
@@ -56,12 +56,11 @@ def _matrix(
     for stamp in r1cs.stamps:
         template = stamp.template
         matrix = (template.a, template.b, template.c)[which]
-        wires = resolve(matrix.columns, template.num_ports, stamp.wire0, stamp.ports)
+        resolved = resolve(matrix.columns, template.num_ports, stamp.wire0, stamp.ports)
         relative = np.repeat(np.arange(template.num_rows), np.diff(matrix.indptr))
-        rows = stamp.row0[:, None] + relative
-        pieces.append(
-            (rows.reshape(-1), wires.reshape(-1).astype(np.int64), np.tile(place[matrix.coefficients], len(rows)))
-        )
+        absolute = stamp.row0[:, None] + relative
+        repeated = np.tile(place[matrix.coefficients], len(absolute))
+        pieces.append((absolute.reshape(-1), resolved.reshape(-1).astype(np.int64), repeated))
     rows, wires, places = (np.concatenate([piece[i] for piece in pieces]) for i in range(3))
     order = np.lexsort((wires, rows))
     rows, wires, places = rows[order], wires[order], places[order]
@@ -90,5 +89,3 @@ def _merge(
     keep: npt.NDArray[np.bool_] = merged >= 0
     return rows[starts][keep], wires[starts][keep], merged[keep]
 
-
-__all__ = ["U32", "Rows", "expand", "one_template"]

@@ -9,6 +9,7 @@ and zero terms dropped first. The appended input rows follow from num_public and
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from prover.backends.cpu.field import fr_to_ints
 from prover.backends.cpu.jit import jit
 from prover.params import R
-from prover.r1cs.matrices import R1cs, Stamp
+from prover.r1cs.matrices import I64, U32, R1cs, Stamp, Template
 
 TAG = b"cuzktui r1cs 1\0\0"
 _BUFFER_WORDS = 1 << 20
@@ -44,12 +45,10 @@ class _Hasher:
         self._extra: dict[int, int] = {}
         self._order: list[int] = []
         """Values met only as sums of merged terms, by value, and the numbers' values in order of appearance."""
-        longest = max(
-            (int(np.diff(m.indptr).max(initial=0)) for s in r1cs.stamps for m in _matrices(s)), default=0
-        )  # fmt: skip
-        size = max(_BUFFER_WORDS, 3 * (1 + 2 * longest))
-        self._buffers = [np.empty(size, np.uint32), np.empty(size, np.uint32)]
-        self._scratch = np.empty(longest + 1, np.uint64)
+        self._lines = {id(stamp.template): _interleave(stamp.template) for stamp in r1cs.stamps}
+        longest = max((int(np.diff(lines[0]).max(initial=0)) for lines in self._lines.values()), default=0)
+        self._buffers = [np.empty(max(_BUFFER_WORDS, 1 + 2 * longest), np.uint32) for _ in range(2)]
+        self._scratch = np.empty(longest, np.uint64)
         self._state = np.zeros(3, np.int64)
         """Words in the buffer, coefficients numbered so far, why the encoder stopped."""
         self._named = np.zeros(len(self._values), np.int64)
@@ -71,15 +70,15 @@ class _Hasher:
                 self._state[0] = 0
 
             for stamp, first, last in _runs(r1cs):
-                row = first
-                while row < last:
-                    row = self._encode(stamp, row, last)
+                line = 3 * first
+                while line < 3 * last:
+                    line = self._encode(stamp, line, 3 * last)
                     if self._state[2] == _FULL:
                         flush()
                     elif self._state[2] == _REPEATED:
                         flush()
-                        self._encode_merged(stamp, row)
-                        row += 1
+                        self._encode_merged(stamp, line)
+                        line += 1
             flush()
             if pending is not None:
                 pending.result()
@@ -87,37 +86,33 @@ class _Hasher:
             sha.update(value.to_bytes(32, "little"))
         return sha.digest()
 
-    def _encode(self, stamp: Stamp, row: int, last: int) -> int:
-        template = stamp.template
+    def _encode(self, stamp: Stamp, line: int, last: int) -> int:
+        """Encodes lines (a row has three) until the last, or one that does not fit or needs merging; returns it."""
         before = int(self._state[1])
         reached = int(
-            _encode_rows(
-                template.a.indptr, template.a.columns, template.a.coefficients,
-                template.b.indptr, template.b.columns, template.b.coefficients,
-                template.c.indptr, template.c.columns, template.c.coefficients,
-                stamp.ports, stamp.wire0, row, last, self._canonical, self._numbers, self._named, self._scratch,
-                self._buffers[0], self._state,
+            _encode_lines(
+                *self._lines[id(stamp.template)], stamp.ports, stamp.wire0, line, last, self._canonical, self._numbers,
+                self._named, self._scratch, self._buffers[0], self._state,
             )
         )  # fmt: skip
         self._order += [self._values[place] for place in self._named[: int(self._state[1]) - before]]
         return reached
 
     def _encode_merged(self, stamp: Stamp, flat: int) -> None:
-        """One row in which a wire stands twice; it fills an empty buffer."""
+        """One line in which a wire stands twice; it fills an empty buffer."""
         template = stamp.template
-        instance, row = divmod(flat, template.num_rows)
-        words: list[int] = []
-        for matrix in _matrices(stamp):
-            terms: dict[int, int] = {}
-            for entry in range(int(matrix.indptr[row]), int(matrix.indptr[row + 1])):
-                column = int(matrix.columns[entry])
-                own = int(stamp.wire0[instance]) + column - template.num_ports
-                wire = int(stamp.ports[instance, column]) if column < template.num_ports else own
-                terms[wire] = (terms.get(wire, 0) + self._values[int(matrix.coefficients[entry])]) % R
-            kept = sorted((wire, value) for wire, value in terms.items() if value)
-            words.append(len(kept))
-            for wire, value in kept:
-                words += [wire, self._number(value)]
+        indptr, columns, coefficients = self._lines[id(template)]
+        instance, line = divmod(flat, 3 * template.num_rows)
+        terms: dict[int, int] = {}
+        for entry in range(int(indptr[line]), int(indptr[line + 1])):
+            column = int(columns[entry])
+            own = int(stamp.wire0[instance]) + column - template.num_ports
+            wire = int(stamp.ports[instance, column]) if column < template.num_ports else own
+            terms[wire] = (terms.get(wire, 0) + self._values[int(coefficients[entry])]) % R
+        kept = sorted((wire, value) for wire, value in terms.items() if value)
+        words = [len(kept)]
+        for wire, value in kept:
+            words += [wire, self._number(value)]
         self._buffers[0][: len(words)] = words
         self._state[0] = len(words)
 
@@ -137,11 +132,19 @@ class _Hasher:
         return number
 
 
-def _matrices(stamp: Stamp):  # type: ignore[no-untyped-def]
-    return stamp.template.a, stamp.template.b, stamp.template.c
+def _interleave(template: Template) -> tuple[I64, U32, U32]:
+    """The three matrices as one: line 3 i + m is row i of matrix m."""
+    matrices = (template.a, template.b, template.c)
+    lengths = np.stack([np.diff(matrix.indptr) for matrix in matrices], axis=1).reshape(-1)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    columns, coefficients = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.uint32)
+    for which, matrix in enumerate(matrices):
+        moved = np.repeat(indptr[which:-1:3] - matrix.indptr[:-1], np.diff(matrix.indptr)) + np.arange(matrix.nnz)
+        columns[moved], coefficients[moved] = matrix.columns, matrix.coefficients
+    return indptr, columns, coefficients
 
 
-def _runs(r1cs: R1cs):  # type: ignore[no-untyped-def]
+def _runs(r1cs: R1cs) -> Iterator[tuple[Stamp, int, int]]:
     """Stamp, first and last flat row (instance * rows + row), in the order of the circuit's rows."""
     stamps = [stamp for stamp in r1cs.stamps if stamp.template.num_rows and len(stamp.row0)]
     if not stamps:
@@ -151,8 +154,8 @@ def _runs(r1cs: R1cs):  # type: ignore[no-untyped-def]
     instance = np.concatenate([np.arange(len(stamp.row0)) for stamp in stamps])
     order = np.argsort(row0, kind="stable")
     which, instance = which[order], instance[order]
-    follows = (which[1:] == which[:-1]) & (instance[1:] == instance[:-1] + 1)
-    starts = np.flatnonzero(np.r_[True, ~follows])
+    follows = np.logical_and(which[1:] == which[:-1], instance[1:] == instance[:-1] + 1)
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(~follows) + 1])
     ends = np.r_[starts[1:], len(which)]
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         stamp = stamps[which[start]]
@@ -162,84 +165,66 @@ def _runs(r1cs: R1cs):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _encode_rows(  # type: ignore[no-untyped-def]
-    a_indptr, a_columns, a_coefficients, b_indptr, b_columns, b_coefficients, c_indptr, c_columns, c_coefficients,
-    ports, wire0, first, last, canonical, numbers, named, scratch, buffer, state,
-):  # fmt: skip
-    rows = len(a_indptr) - 1
-    before = state[1]
-    state[2] = 0
-    for flat in range(first, last):
-        instance = flat // rows
-        row = flat - instance * rows
-        terms = a_indptr[row + 1] - a_indptr[row] + b_indptr[row + 1] - b_indptr[row] + c_indptr[row + 1] - c_indptr[row]
-        if state[0] + 3 + 2 * terms > len(buffer):
-            state[2] = 1
-            return flat
-        start, met = state[0], state[1]
-        ok = _encode_terms(
-            a_indptr, a_columns, a_coefficients, row, ports, wire0, instance, canonical, numbers, named, before,
-            scratch, buffer, state,
-        )  # fmt: skip
-        ok = ok and _encode_terms(
-            b_indptr, b_columns, b_coefficients, row, ports, wire0, instance, canonical, numbers, named, before,
-            scratch, buffer, state,
-        )  # fmt: skip
-        ok = ok and _encode_terms(
-            c_indptr, c_columns, c_coefficients, row, ports, wire0, instance, canonical, numbers, named, before,
-            scratch, buffer, state,
-        )  # fmt: skip
-        if not ok:
-            for i in range(met - before, state[1] - before):
-                numbers[named[i]] = -1
-            state[0], state[1], state[2] = start, met, 2
-            return flat
-    return last
-
-
-@jit
-def _encode_terms(  # type: ignore[no-untyped-def]
-    indptr, columns, coefficients, row, ports, wire0, instance, canonical, numbers, named, before, scratch, buffer,
-    state,
-):  # fmt: skip
-    """Appends one combination; False, with the state to be restored, when a wire stands twice in it."""
+def _encode_lines(  # type: ignore[no-untyped-def]
+    indptr, columns, coefficients, ports, wire0, first, last, canonical, numbers, named, scratch, buffer, state
+):
+    lines = len(indptr) - 1
     num_ports = ports.shape[1]
-    base = wire0[instance] - num_ports
-    count = 0
-    sorted_so_far = True
-    for entry in range(indptr[row], indptr[row + 1]):
-        place = canonical[coefficients[entry]]
-        if place < 0:
-            continue
-        column = np.int64(columns[entry])
-        wire = base + column
-        if column < num_ports:
-            wire = np.int64(ports[instance, column])
-        scratch[count] = np.uint64(wire) << np.uint64(32) | np.uint64(place)
-        sorted_so_far = sorted_so_far and (count == 0 or scratch[count - 1] < scratch[count])
-        count += 1
-    if not sorted_so_far:
-        _sort(scratch, count)
-    at = state[0]
-    buffer[at] = np.uint32(count)
-    at += 1
-    previous = np.int64(-1)
-    for i in range(count):
-        wire = np.int64(scratch[i] >> np.uint64(32))
-        if wire == previous:
-            return False
-        previous = wire
-        place = np.int64(scratch[i] & np.uint64(0xFFFFFFFF))
-        number = numbers[place]
-        if number < 0:
-            number = state[1]
-            numbers[place] = number
-            named[number - before] = place
-            state[1] += 1
-        buffer[at], buffer[at + 1] = np.uint32(wire), np.uint32(number)
-        at += 2
-    state[0] = at
-    return True
+    at, met, before = state[0], state[1], state[1]
+    instance = first // lines
+    line = first - instance * lines
+    reason = 0
+    reached = last
+    for flat in range(first, last):
+        begin, end = indptr[line], indptr[line + 1]
+        if at + 1 + 2 * (end - begin) > len(buffer):
+            reason, reached = 1, flat
+            break
+        base = wire0[instance] - num_ports
+        count = 0
+        previous = np.uint64(0)
+        rising = True
+        for entry in range(begin, end):
+            place = canonical[coefficients[entry]]
+            if place < 0:
+                continue
+            column = np.int64(columns[entry])
+            wire = base + column
+            if column < num_ports:
+                wire = np.int64(ports[instance, column])
+            key = np.uint64(wire) << np.uint64(32) | np.uint64(place)
+            if count > 0 and previous >= key:
+                rising = False
+            previous = key
+            scratch[count] = key
+            count += 1
+        if not rising:
+            _sort(scratch, count)
+        repeated = False
+        for i in range(1, count):
+            if scratch[i - 1] >> np.uint64(32) == scratch[i] >> np.uint64(32):
+                repeated = True
+        if repeated:
+            reason, reached = 2, flat
+            break
+        buffer[at] = np.uint32(count)
+        at += 1
+        for i in range(count):
+            place = np.int64(scratch[i] & np.uint64(0xFFFFFFFF))
+            number = numbers[place]
+            if number < 0:
+                number = met
+                numbers[place] = number
+                named[met - before] = place
+                met += 1
+            buffer[at], buffer[at + 1] = np.uint32(scratch[i] >> np.uint64(32)), np.uint32(number)
+            at += 2
+        line += 1
+        if line == lines:
+            line = 0
+            instance += 1
+    state[0], state[1], state[2] = at, met, reason
+    return reached
 
 
 @jit

@@ -11,14 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prover.circuits.gadgets.bits import enforce_bit
+from prover.circuits.gadgets.bits import FALSE, enforce_bit, rev8
 from prover.circuits.gadgets.poseidon import hash_cells
-from prover.circuits.gadgets.scalar import pick
+from prover.circuits.gadgets.scalar import pack_bits, pick, to_bits_le
+from prover.circuits.gadgets.sha256 import compression
+from prover.circuits.gadgets.uint32 import CAPACITY
+from prover.r1cs.build import Block, Builder
 from prover.r1cs.matrices import Template
 from prover.r1cs.record import ONE, Coefficients, Recorder
 from prover.r1cs.tape import I32
 
 PICK, NEITHER, BOTH = range(3)
+_TOP_BIT = 248
+"""Where bit 255 of a field element, always 0, stands in its 32 bytes of SHA-256 input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +42,39 @@ class Insertion:
 def poseidon_level(coefficients: Coefficients, arity: int) -> Template:
     """One level hashed by Poseidon. Port: the node. Outputs: the parent, then the index bits, lowest first."""
     rec = Recorder(f"poseidon-level-{arity}", coefficients, 2)
-    index = record_level(rec, arity)
+    bits, chosen = record_level(rec, arity)
     rec.mark("hash")
-    parent = hash_cells(rec, index[1].children)
-    return rec.template([parent, *index[0]])
+    parent = hash_cells(rec, chosen.children)
+    return rec.template([parent, *bits])
 
 
 def ordered_children(coefficients: Coefficients, arity: int) -> Template:
     """One level without its hash. Port: the node. Outputs: the children in order, then the index bits."""
     rec = Recorder(f"children-{arity}", coefficients, 2)
-    bits, insertion = record_level(rec, arity)
-    return rec.template([*insertion.children, *bits])
+    bits, chosen = record_level(rec, arity)
+    return rec.template([*chosen.children, *bits])
+
+
+def sha256_level(coefficients: Coefficients) -> Block:
+    """One level of the binary SHA-256 tree. Port: the node. Outputs: the parent, then the index bit.
+
+    The children are decomposed again behind their picks; two compressions, the second of padding alone.
+    """
+    builder = Builder("sha256-level", 2)
+    left, right, index = builder.stamp(ordered_children(coefficients, 2), [1])
+    to_bits = to_bits_le(coefficients)
+    stream: list[int] = []
+    for child in (left, right):
+        bits = builder.stamp(to_bits, [child])
+        stream += [bit >> 1 for bit in rev8([2 * int(column) for column in bits]) if bit != FALSE]
+    whole = [0 if i % 256 == _TOP_BIT else None for i in range(512)]
+    state = builder.stamp(compression(coefficients, initial=True, message=whole, name="sha256-node"), stream)
+    padding = [1] + [0] * 501 + [1] + [0] * 9
+    padded = compression(coefficients, initial=False, message=padding, name="sha256-padding")
+    digest = builder.stamp(padded, state)
+    packed = [bit >> 1 for bit in rev8([2 * int(column) for column in digest])]
+    (parent,) = builder.stamp(pack_bits(coefficients, [None] * CAPACITY), packed[:CAPACITY])
+    return builder.block([int(parent), int(index)])
 
 
 def insertion(arity: int) -> Insertion:

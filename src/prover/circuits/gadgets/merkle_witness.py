@@ -11,9 +11,12 @@ from prover.backends.cpu.field import fr_one, fr_zero, ld_fr, st_fr
 from prover.backends.cpu.jit import jit
 from prover.circuits.gadgets.merkle import BOTH, NEITHER, Insertion, insertion
 from prover.circuits.gadgets.poseidon_witness import poseidon_table, poseidon_wires
+from prover.r1cs.chunks import Check, Progress, run_chunks
 from prover.r1cs.matrices import U64
 
 I64 = npt.NDArray[np.int64]
+_CHUNK_LEVELS = 64
+"""Levels between two looks at progress and cancellation: about 5 ms."""
 
 
 @functools.cache
@@ -21,8 +24,11 @@ def _insertion(arity: int) -> Insertion:
     return insertion(arity)
 
 
-def fill_poseidon_levels(arity: int, nodes: I64, wire0: I64, digits: I64, siblings: U64, out: U64) -> None:
-    """Writes levels one after another, so that a node may be the parent of an earlier level.
+def fill_poseidon_levels(
+    arity: int, nodes: I64, wire0: I64, digits: I64, siblings: U64, out: U64, *, path_length: int | None = None,
+    progress: Progress | None = None, check: Check | None = None, threads: int = 1,
+) -> None:  # fmt: skip
+    """Writes levels one after another, so that a node may be the parent of an earlier level of its path.
 
     Args:
         nodes: (levels,), the wire at each level's port.
@@ -30,19 +36,37 @@ def fill_poseidon_levels(arity: int, nodes: I64, wire0: I64, digits: I64, siblin
         digits: (levels,), place of the node among its parent's children.
         siblings: (levels, arity - 1, 4) Fr, Montgomery, in tree order.
         out: (num_wires, 4) Fr, Montgomery.
+        path_length: levels that depend on one another; runs of that many are spread over the threads. None: all.
+        progress: told how many levels were done since the last call.
     """
-    chosen = _insertion(arity)
-    children = np.array(chosen.children, np.int64)
-    rows = np.ascontiguousarray(siblings)
-    _fill_levels(poseidon_table(arity), children, chosen.operations, nodes, wire0, digits, rows, out, True)
+    _fill(arity, nodes, wire0, digits, siblings, out, True, path_length, progress, check, threads)
 
 
-def fill_ordered_children(arity: int, nodes: I64, wire0: I64, digits: I64, siblings: U64, out: U64) -> None:
-    """The same for `ordered_children`, levels without their hash."""
+def fill_ordered_children(
+    arity: int, nodes: I64, wire0: I64, digits: I64, siblings: U64, out: U64, *, threads: int = 1
+) -> None:
+    """The same for independent `ordered_children`, levels without their hash."""
+    _fill(arity, nodes, wire0, digits, siblings, out, False, 1, None, None, threads)
+
+
+def _fill(
+    arity: int, nodes: I64, wire0: I64, digits: I64, siblings: U64, out: U64, hashed: bool, path_length: int | None,
+    progress: Progress | None, check: Check | None, threads: int,
+) -> None:  # fmt: skip
     chosen = _insertion(arity)
     children = np.array(chosen.children, np.int64)
-    rows = np.ascontiguousarray(siblings)
-    _fill_levels(poseidon_table(2), children, chosen.operations, nodes, wire0, digits, rows, out, False)
+    table = poseidon_table(arity if hashed else 2)
+    length = path_length or max(1, len(nodes))
+    step = length * max(1, _CHUNK_LEVELS // length)
+
+    def chunk(first: int) -> int:
+        part = slice(first, first + step)
+        rows = np.ascontiguousarray(siblings[part])
+        _fill_levels(table, children, chosen.operations, nodes[part], wire0[part], digits[part], rows, out, hashed)
+        return len(rows)
+
+    chunks = [lambda first=first: chunk(first) for first in range(0, len(nodes), step)]  # type: ignore[misc]
+    run_chunks(chunks, threads, progress, check)
 
 
 @jit
