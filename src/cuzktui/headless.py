@@ -1,4 +1,4 @@
-"""One proof without a screen: a session, a job, its report. Whatever dies, the answer names it and the exit code is not 0.
+"""One proof without a screen: a session, a job, its report. Whatever dies, the answer names it and the code is not 0.
 
 Exit codes: 0 proved and verified, 1 failed or not verified, 2 refused, 3 the prover died or does not answer, 128 + n
 stopped by signal n.
@@ -156,6 +156,7 @@ def prove(
                 session.start(received.add)
                 job_id = run_job(session, received, request)
             finally:
+                lines.hushed = True
                 session.stop()
     except ProverError as caught:
         error = caught
@@ -166,13 +167,15 @@ def prove(
     if session and session.recording:
         answer["recording"] = str(session.recording)
     if export and job_id:
-        from cuzktui.export.formats import export_events
+        from cuzktui.exporting import export_events
 
         answer["export"] = str(export_events(received.events, export))
     print(json.dumps(answer, indent=None) if as_json else summary(answer))
     if error is not None:
         lines.line(f"cuzktui: {error}")
         return error.exit_code
+    if answer["error"]:
+        lines.line(f"cuzktui: {answer['error']}")
     if answer["outcome"] == Outcome.CANCELLED.value:
         return 130
     return 0 if answer["verified"] else 1

@@ -19,11 +19,15 @@ class ProgressLines:
     def __init__(self, out: TextIO, quiet: bool = False) -> None:
         self._out, self._quiet = out, quiet
         self._tty = out.isatty()
+        self.hushed = False
+        """Set when the session is being ended: that its processes end is no news then."""
         self._began_ns: dict[Stage, int] = {}
         self._changing = False
         self._told: dict[tuple[Stage, str], int] = {}
 
     def apply(self, event: wire.Event) -> None:
+        if self.hushed:
+            return
         match event:
             case wire.Notice(text=text, level=level) if not self._quiet or level != "info":
                 self.line(text if level == "info" else f"{level}: {text}")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,12 +57,12 @@ class Collector:
         BadRequest: a process to observe does not exist, or the command cannot be started.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, listen: Callable[[wire.Event], None] | None = None) -> None:
         self._options = options
         self._done = threading.Event()
         self._stages = OpenStages()
         self._child: subprocess.Popen[bytes] | None = None
-        self._outlet = Outlet(sys.stdout.fileno() if options.stream else None, self.stop)
+        self._outlet = Outlet(sys.stdout.fileno() if options.stream else None, self.stop, listen)
         self.put = self._outlet.put
         self._memory = MemorySampler(self.put)
         self._system = SystemSampler(
@@ -85,8 +86,8 @@ class Collector:
     def run(self) -> None:
         """Observes until stopped; on return the recording is whole."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        self._watch_pids()
         self._gpu.start()
-        self._watch_asked()
         self._gpu.wait_verdict(NVML_PATIENCE_S)
         hello = self._hello()
         try:
@@ -95,22 +96,27 @@ class Collector:
             self._system.start()
             if self._stream:
                 self._stream.start()
+            self._start_command()
             self._done.wait()
         finally:
             self._end()
 
     @property
-    def exit_code(self) -> int | None:
-        """Of the command that was started, once it has ended."""
-        return self._child.returncode if self._child else None
+    def recording_failed(self) -> bool:
+        """Whether a recording was asked for and is not whole."""
+        return self._outlet.recording_failed
 
-    def _watch_asked(self) -> None:
+    def _start_command(self) -> None:
+        """Started last, so that not even its first moment is missed."""
         if self._options.command:
             try:
                 self._child = subprocess.Popen(self._options.command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
             except OSError as error:
                 raise BadRequest(f"{self._options.command[0]} cannot be started: {error.strerror}") from error
-            self._system.watch(self._child.pid, "foreign")
+            with suppress(OSError):
+                self._system.watch(self._child.pid, "foreign")
+
+    def _watch_pids(self) -> None:
         for pid in self._options.pids:
             try:
                 self._system.watch(pid, self._options.role)
@@ -135,6 +141,9 @@ class Collector:
         except OSError as error:
             text = f"no recording: {path}: {error.strerror or error}. The stream goes on"
             self.put(wire.Notice(t_ns=now(), text=text, level="error"))
+            self._outlet.recording_failed = True
+            if not self._options.stream:
+                self.stop()
             return None
 
     def _from_prover(self, event: wire.Event) -> None:

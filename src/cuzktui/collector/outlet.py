@@ -25,11 +25,16 @@ class Outlet(threading.Thread):
 
     Args:
         out: file descriptor of the stream; None for no stream.
-        lost: called once when whoever read the stream is gone.
+        lost: called once when whoever read the stream is gone, or when there is neither stream nor recording left.
+        listen: told of every event, in order, in this thread.
     """
 
-    def __init__(self, out: int | None, lost: Callable[[], None]) -> None:
+    def __init__(
+        self, out: int | None, lost: Callable[[], None], listen: Callable[[wire.Event], None] | None = None
+    ) -> None:
         super().__init__(name="outlet", daemon=True)
+        self._lost, self._listen = lost, listen
+        self.recording_failed = False
         self._inbox: deque[wire.Event] = deque()
         self._missed = 0
         self._recorder: Recorder | None = None
@@ -78,6 +83,8 @@ class Outlet(threading.Thread):
             event = self._inbox.popleft()
             line = wire.encode(event)
             lines.append(line)
+            if self._listen:
+                self._listen(event)
             if self._recorder:
                 self._recorder.add(event, line)
         if self._recorder and lines:
@@ -97,7 +104,10 @@ class Outlet(threading.Thread):
             "free some space and restart to record again"
         )
         self._recorder = None
+        self.recording_failed = True
         self._inbox.append(wire.Notice(t_ns=now(), text=text, level="error"))
+        if self._pipe is None:
+            self._lost()
 
     def _tell_deleted_parts(self) -> None:
         if self._recorder and self._recorder.deleted_parts > self._deleted_parts:

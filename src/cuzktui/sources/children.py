@@ -15,7 +15,7 @@ class Child:
     """A started process.
 
     Args:
-        module: Python module to run, with `arguments`.
+        command: program and arguments; see `python_module`.
         log: file that takes what it says (and standard output, unless that is piped).
         piped: gives it a standard input and output to talk through.
 
@@ -23,10 +23,10 @@ class Child:
         OSError: it cannot be started.
     """
 
-    def __init__(self, module: str, arguments: list[str], log: Path, *, piped: bool = False) -> None:
+    def __init__(self, command: list[str], log: Path, *, piped: bool = False) -> None:
         with log.open("ab") as errors:
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
+                command,
                 stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if piped else errors,
                 stderr=errors,
@@ -86,6 +86,11 @@ class Child:
             return ""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return lines[-1][:300] if lines else ""
+
+
+def python_module(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module with the Python that runs this."""
+    return [sys.executable, "-m", module, *arguments]
 
 
 def how(status: int) -> str:

@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cuzktui.sources.base import Emit
-from cuzktui.sources.children import Child, how
+from cuzktui.sources.children import Child, how, python_module
 from cuzktui.sources.control import ControlClient
 from prover import wire
 from prover.errors import BadRequest, WireError
@@ -27,6 +27,8 @@ from prover.run import now
 
 PROVER_PATIENCE_S = 3.0
 COLLECTOR_PATIENCE_S = 2.0
+START_PATIENCE_S = 2.0
+"""How long a command waits for the collector."""
 END_NEWS_S = 2.0
 """How long the collector may take to tell how the prover ended before its exit status is collected here."""
 SHORT_LIFE_S = 2.0
@@ -44,6 +46,8 @@ class SessionSpec:
     """Of a prover that somebody else started: socket path or host:port."""
     pids: tuple[int, ...] = ()
     """Foreign processes to observe."""
+    command: tuple[str, ...] = ()
+    """A foreign program to start and observe from its first moment; what it prints goes to a log."""
     record: Path | None = None
     budget_bytes: int | None = None
     """Limit of the recording; None for the collector's default."""
@@ -68,6 +72,7 @@ class Session:
         self._emit: Emit = _nowhere
         self._prover: Child | None = None
         self._collector: Child | None = None
+        self._command: Child | None = None
         self._lock = threading.RLock()
         self._stopping = False
         self._ended_pids: set[int] = set()
@@ -84,7 +89,7 @@ class Session:
             return f"prover {self._prover.pid}"
         if self.address:
             return self.address
-        return ", ".join(f"pid {pid}" for pid in self.spec.pids)
+        return ", ".join([*(f"pid {pid}" for pid in self.spec.pids), *self.spec.command[:1]])
 
     @property
     def owns_prover(self) -> bool:
@@ -117,6 +122,8 @@ class Session:
         if self.spec.start_prover:
             self._start_prover()
         self._start_collector()
+        if self.spec.command:
+            self._start_command()
 
     def stop(self) -> None:
         """Ends what was started, in the order that lets the recording show it."""
@@ -125,6 +132,8 @@ class Session:
                 return
             self._stopping = True
             prover, collector = self._prover, self._collector
+        if self._command:
+            self._command.end(PROVER_PATIENCE_S)
         if prover and not self.spec.keep_prover:
             prover.end(PROVER_PATIENCE_S)
             self._await_end_news(prover.pid, 0.5)
@@ -160,17 +169,17 @@ class Session:
         arguments = ["serve", "--socket", self.address, *self.spec.prover_arguments]
         arguments += ["--keep-prover"] if self.spec.keep_prover else ["--owner-pid", str(os.getpid())]
         try:
-            self._prover = Child("prover", arguments, self._dir / "prover.log")
+            self._prover = Child(python_module("prover", *arguments), self._dir / "prover.log")
         except OSError as error:
             raise BadRequest(f"the prover cannot be started: {error.strerror or error}") from error
-        self._spawn(self._follow_prover, self._prover)
+        self._spawn(self._follow_child, self._prover)
 
     def _start_collector(self) -> None:
         arguments = ["--owned", "--segment", str(self.segment)]
         if self.address:
             arguments += ["--prover-socket", self.address]
-        pids = (*self.spec.pids, *([self._prover.pid] if self.prover_alive and self._prover else []))
-        for pid in pids:
+        children = [child.pid for child in (self._prover, self._command) if child and child.is_alive]
+        for pid in (*self.spec.pids, *children):
             if os.path.exists(f"/proc/{pid}"):
                 arguments += ["--pid", str(pid)]
         if not self.spec.start_prover and not self.address:
@@ -180,27 +189,39 @@ class Session:
         if self.spec.budget_bytes is not None:
             arguments += ["--budget-bytes", str(self.spec.budget_bytes)]
         try:
-            self._collector = Child("cuzktui.collector", arguments, self._dir / "collector.log", piped=True)
+            command = python_module("cuzktui.collector", *arguments)
+            self._collector = Child(command, self._dir / "collector.log", piped=True)
         except OSError as error:
             raise BadRequest(f"the collector cannot be started: {error.strerror or error}") from error
         self._spawn(self._follow_collector, self._collector)
+
+    def _start_command(self) -> None:
+        # The collector listens first, so that not even the program's first second is missed.
+        with self._news:
+            self._news.wait_for(lambda: self._last_ns > 0, START_PATIENCE_S)
+        try:
+            self._command = Child(list(self.spec.command), self._dir / "command.log")
+        except OSError as error:
+            raise BadRequest(f"{self.spec.command[0]} cannot be started: {error.strerror or error}") from error
+        self._tell(wire.ProcessSeen(t_ns=now(), pid=self._command.pid, command=self.spec.command[0], role="foreign"))
+        self._spawn(self._follow_child, self._command)
 
     def _spawn(self, work: Callable[[Child], None], child: Child) -> None:
         thread = threading.Thread(target=work, args=(child,), name=work.__name__.strip("_"), daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _follow_prover(self, prover: Child) -> None:
+    def _follow_child(self, child: Child) -> None:
         """Leaves the exit status to be read by the collector, and tells of the end itself when that one does not."""
-        prover.wait_end()
+        child.wait_end()
         end_ns = now()
-        self._await_end_news(prover.pid, END_NEWS_S)
-        status = prover.collect()
-        if self._stopping or prover.pid in self._ended_pids:
+        self._await_end_news(child.pid, END_NEWS_S)
+        status = child.collect()
+        if self._stopping or child.pid in self._ended_pids:
             return
         self._tell(
             wire.ProcessEnded(
-                t_ns=end_ns, pid=prover.pid, exit_code=status if status >= 0 else None,
+                t_ns=end_ns, pid=child.pid, exit_code=status if status >= 0 else None,
                 signal=-status if status < 0 else None, reason=how(status),
             )
         )  # fmt: skip
@@ -248,6 +269,9 @@ class Session:
         if event is None:
             return
         self._last_ns = max(self._last_ns, event.t_ns)
+        if isinstance(event, wire.Hello):
+            with self._news:
+                self._news.notify_all()
         if isinstance(event, wire.ProcessEnded):
             with self._news:
                 self._ended_pids.add(event.pid)

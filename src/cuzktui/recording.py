@@ -1,0 +1,77 @@
+"""Recording and reading recordings without a screen."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+from cuzktui.collector.collect import DEFAULT_BUDGET_BYTES, Collector, Options
+from cuzktui.collector.reading import read_recording
+from cuzktui.sources.recordings import new_recording
+from prover import wire
+from prover.errors import BadRequest
+
+
+def record(
+    *, pids: tuple[int, ...], address: str | None, command: tuple[str, ...], output: Path | None,
+    budget_bytes: int | None, thin: bool,
+) -> int:  # fmt: skip
+    """Records until everything watched has ended or a signal comes; returns the exit code.
+
+    Raises:
+        BadRequest: there is nothing to record, or it cannot be.
+    """
+    if not (pids or address or command):
+        raise BadRequest("nothing to record: name --pid N, --socket ADDRESS or -- COMMAND")
+    path = output or new_recording()
+    if path.exists() and not path.is_char_device():
+        raise BadRequest(f"{path} exists already; a recording is never written over")
+    collector = Collector(
+        Options(
+            pids=pids, prover_address=address, record=path, command=command, role="foreign", stream=False,
+            budget_bytes=DEFAULT_BUDGET_BYTES if budget_bytes is None else budget_bytes or None, thin=thin,
+            until_ended=not address,
+        ),
+        _tell,
+    )  # fmt: skip
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: collector.stop())
+    print(f"recording to {path}; Ctrl-C ends it", file=sys.stderr)
+    collector.run()
+    if collector.recording_failed:
+        return 1
+    print(f"recorded {path}", file=sys.stderr)
+    return 0
+
+
+def _tell(event: wire.Event) -> None:
+    """What an operator must know while nothing is on the screen."""
+    match event:
+        case wire.Notice(text=text, level=level) if level != "info":
+            print(f"{level}: {text}", file=sys.stderr)
+        case wire.ProcessEnded(pid=pid, reason=reason, stage=stage):
+            print(f"process {pid} {reason}" + (f" in stage {stage}" if stage else ""), file=sys.stderr)
+
+
+def report(path: Path, job_id: str | None, as_json: bool) -> int:
+    """Prints what a recording shows of each job; returns the exit code.
+
+    Raises:
+        BadFile: it is no recording.
+        BadRequest: it has no such job.
+    """
+    from cuzktui.analysis import analyse, report_of
+    from cuzktui.headless import summary
+
+    snapshot = analyse(read_recording(path))
+    jobs = [job for job in snapshot.jobs if job_id in (None, job.job_id)]
+    if job_id and not jobs:
+        raise BadRequest(f"no job {job_id} in {path}")
+    for job in jobs:
+        answer = report_of(snapshot, job).as_dict()
+        print(json.dumps(answer) if as_json else summary(answer) + "\n")
+    if not jobs and not as_json:
+        print(f"{path}: {snapshot.events} events, no job")
+    return 0
