@@ -116,7 +116,7 @@ def open_key(path: str | os.PathLike[str], *, verify: bool = True, threads: int 
     if verify and digest_of([_bytes_of(array) for array in arrays.values()], threads) != description.digest:
         raise BadFile(path, "sections", "checksum differs from the content: the file is damaged, make the key again")
     _require_wires(path, description, arrays)
-    identity = HEAD.unpack_from(head)[3]
+    identity = identity_of(head)
     if not (verify and description.points_checked and is_checked(identity)):
         for name, (_, element) in SECTIONS.items():
             if name in arrays and element:
@@ -149,6 +149,11 @@ def read_description(path: str | os.PathLike[str], head: bytes, file_bytes: int)
     if _identity(text) != digest:
         raise BadFile(path, f"offset {HEAD.size}", "description and its checksum differ: damaged, make the key again")
     return _parse(JsonFile(path, text), file_bytes)
+
+
+def identity_of(head: bytes) -> bytes:
+    """What the record of checked files knows a key file by: the checksum in its header."""
+    return bytes(HEAD.unpack_from(head)[3])
 
 
 def _identity(text: bytes) -> bytes:
