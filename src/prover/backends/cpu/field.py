@@ -219,8 +219,13 @@ def fp_to_ints(array: U64) -> list[int]:
 def powers(base: int, count: int, first: int = 1) -> U64:
     """first * base^i for i below count, Montgomery (count, 4)."""
     out = np.empty((count, 4), np.uint64)
-    _powers(ints_to_fr([base]), ints_to_fr([first]), out)
+    power_sequence(base, first, out)
     return out
+
+
+def power_sequence(base: int, first: int, out: U64) -> None:
+    """out[i] = first * base^i, Montgomery."""
+    _powers(ints_to_fr([base]), ints_to_fr([first]), out)
 
 
 def fr_scale(array: U64, factor: int) -> U64:
