@@ -193,12 +193,13 @@ def _prove(options: argparse.Namespace) -> int:
     if not 1 <= options.circuits <= 1 << 16:
         raise BadRequest(f"--circuits {options.circuits}: from 1 to 65536")
     if options.export:
-        from cuzktui.exporting import format_of
+        from cuzktui.export import SUFFIXES
 
-        format_of(options.export)
+        if options.export.suffix not in SUFFIXES:
+            raise BadRequest(f"{options.export}: the name must end with one of {', '.join(SUFFIXES)}")
     request = headless.Request(options.circuit, options.circuits, options.policy, files)
     return headless.prove(
-        request, _spec(options, "headless"), as_json=options.json, export=options.export, quiet=options.quiet
+        request, _spec(options, "headless"), as_json=options.json, export_to=options.export, quiet=options.quiet
     )
 
 
@@ -213,10 +214,10 @@ def _record(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from cuzktui.collector.reading import read_recording
-    from cuzktui.exporting import export_events
+    from cuzktui.export import export
 
-    written = export_events(read_recording(options.file), options.output, options.format)
-    print(f"wrote {written}")
+    size_bytes = export(read_recording(options.file), options.output, options.format or "")
+    print(f"wrote {options.output} ({size_bytes} bytes)")
     return 0
 
 

@@ -141,7 +141,7 @@ def run_job(session: Session, received: Received, request: Request) -> str:
 
 
 def prove(
-    request: Request, spec: SessionSpec, *, as_json: bool = False, export: Path | None = None, quiet: bool = False
+    request: Request, spec: SessionSpec, *, as_json: bool = False, export_to: Path | None = None, quiet: bool = False
 ) -> int:
     """One job from request to printed result; returns the exit code."""
     lines = ProgressLines(sys.stderr, quiet)
@@ -166,10 +166,11 @@ def prove(
     answer = _answer(received.events, job_id, request, error)
     if session and session.recording:
         answer["recording"] = str(session.recording)
-    if export and job_id:
-        from cuzktui.exporting import export_events
+    if export_to and job_id:
+        from cuzktui.export import export
 
-        answer["export"] = str(export_events(received.events, export))
+        export(received.events, export_to)
+        answer["export"] = str(export_to)
     print(json.dumps(answer, indent=None) if as_json else summary(answer))
     if error is not None:
         lines.line(f"cuzktui: {error}")
