@@ -175,6 +175,8 @@ class Story:
         at = self.prove_begin_ns
         for stage in (Stage.NTT_H, Stage.MSM_H, Stage.BATCH_ADD, Stage.TAIL_MSM):
             for circuit in range(self.circuits):
+                yield wire.StageBegan(t_ns=at, job_id=job, stage=stage, circuit=circuit, thread="worker")
+                yield wire.StageEnded(t_ns=at + part, job_id=job, stage=stage, circuit=circuit, thread="worker")
                 yield wire.Span(
                     t_ns=at + part, begin_ns=at, job_id=job, name=stage.value, stage=stage, circuit=circuit,
                     ops=1 << 18, op="point_add", moved_bytes=1 << 24, roof_percent=50.0,

@@ -30,6 +30,8 @@ from prover.wire import (
     Stage,
 )
 
+REPLAY = "replay"
+"""Name of the source that delivers a recording."""
 MEMORY = ("anon", "shared", "resident")
 CPU = ("system_percent", "user_percent", "run_percent", "minor_faults_per_s", "running", "blocked", "threads")
 """`running` and `blocked` are threads in state R and D; `run_percent` comes from schedstat."""
@@ -345,9 +347,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_lost(self) -> bool:
-        """A source has been lost, or the drawn process has ended."""
+        """A source has been lost, or the drawn process has ended; a replay that is over is not lost."""
         process = self.process
-        return any(not s.alive for s in self.sources.values()) or bool(process and process.ended)
+        lost = any(not state.alive for name, state in self.sources.items() if name != REPLAY)
+        return lost or bool(process and process.ended)
 
     @property
     def elapsed_ns(self) -> int:

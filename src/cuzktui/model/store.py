@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from cuzktui.model import jobs, ledger, samples
 from cuzktui.model.series import Log, Series
-from cuzktui.model.snapshot import HOST, JobView, Snapshot, SourceState
+from cuzktui.model.snapshot import HOST, REPLAY, JobView, Snapshot, SourceState
 from prover import wire
 
 MAX_JOBS = 64
@@ -150,7 +150,7 @@ def _source(snapshot: Snapshot, event: wire.SourceChanged) -> Snapshot:
     sources = {**snapshot.sources, event.source: state}
     while len(sources) > MAX_SOURCES:
         sources.pop(next(iter(sources)))
-    return replace(snapshot, sources=sources)
+    return replace(snapshot, sources=sources, is_replay=snapshot.is_replay or event.source == REPLAY)
 
 
 _FOLDS: dict[type, Callable[[Snapshot, Any], Snapshot]] = {
