@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ["CUZKTUI_CACHE_DIR"] = str(arguments.cache_dir.absolute())
     if arguments.threads < 0:
         raise BadRequest(f"--threads {arguments.threads}: 0 or more")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its faults reach us as exceptions; its log is not ours
     from prover.serve.server import ServeOptions, serve
     from prover.serve.worker import WorkerOptions
 

@@ -87,11 +87,11 @@ class Server:
         console_pb2_grpc.add_ConsoleServicer_to_server(
             ConsoleService(self.queue, self.worker.list_circuits, self.stop), self._grpc
         )
-        for address in (f"unix://{options.socket}", *options.listen):
-            self._bind(address)
-        self._http = HttpStatus(options.status_listen, reporter.http_status) if options.status_listen else None
         if options.owner_pid is not None:
             owner.call_when_gone(options.owner_pid, lambda: self.stop(f"its owner {options.owner_pid} has ended"))
+        self._http = HttpStatus(options.status_listen, reporter.http_status) if options.status_listen else None
+        for address in (*options.listen, f"unix://{options.socket}"):
+            self._bind(address)
 
     @property
     def status_port(self) -> int | None:
