@@ -1,7 +1,7 @@
 """Phases of a whole series come from the same fold as the live ones; edges are then refined between samples.
 
 A fall is seen only at sampling instants. Its true edges lie where the line through its first (last) two inner samples
-meets the level before (after) it, which is exact for a release at a constant rate and never leaves the sample interval.
+meets the level before (after) it, which is exact for a release at a constant rate; the edges never leave what the samples bound.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def refined(series: Series, phase: Phase, column: str = "anon") -> Edges:
     t, v = times[inner], values[inner]
     begin_ns = _meet(t[0], v[0], t[1], v[1], phase.begin_bytes)
     end_ns = _meet(t[-1], v[-1], t[-2], v[-2], phase.end_bytes)
-    begin_ns = min(max(begin_ns, int(times[max(0, inner[0] - 1)])), int(t[0]))
-    end_ns = max(min(end_ns, int(times[min(len(times) - 1, inner[-1] + 1)])), int(t[-1]))
+    begin_ns = min(max(begin_ns, phase.begin_ns), int(t[0]))
+    end_ns = max(min(end_ns, phase.end_ns), int(t[-1]))
     length_ns = max(1, end_ns - begin_ns)
     return Edges(begin_ns, end_ns, change, change / (length_ns / 1e9))
 

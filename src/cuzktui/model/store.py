@@ -18,6 +18,8 @@ from prover import wire
 
 MAX_JOBS = 64
 MAX_SOURCES = 32
+MAX_T_NS = 1 << 62
+"""146 years: a time beyond it is no reading of a clock, and would not fit an int64 difference."""
 
 
 def empty(is_replay: bool = False, memory_capacity: int = 65536) -> Snapshot:
@@ -37,6 +39,8 @@ def apply(snapshot: Snapshot, event: wire.Event) -> Snapshot:
     """The snapshot after one more event."""
     fold = _FOLDS.get(type(event))
     t_ns = event.t_ns
+    if not -MAX_T_NS < t_ns < MAX_T_NS or not -MAX_T_NS < getattr(event, "begin_ns", 0) < MAX_T_NS:
+        return replace(snapshot, unknown=snapshot.unknown + 1)
     snapshot = replace(
         snapshot,
         t_ns=t_ns if t_ns > snapshot.t_ns else snapshot.t_ns,
