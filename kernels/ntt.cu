@@ -1,0 +1,229 @@
+// NTT of length 2^n in passes of at most 2^9 rows through shared memory: natural order in and out, no bit reversal pass.
+//
+// N = N1 N2 N3 (up to four factors). Pass p transforms digit i_p for all columns at once and multiplies by a table of
+// inter-pass twiddles, into which powers of a coset shift and 1/N are folded; the last pass writes every column to its
+// natural place, K = k1 + N1 k2 + N1 N2 k3. Inside a pass: radix-8 steps (one of radix 4 or 2 at the end), decimation in
+// frequency. Source of the decomposition: Bailey 1990 (the four-step method), applied twice.
+#include "field.cuh"
+
+namespace cuzk {
+
+constexpr u32 ntt_threads = 256, ntt_tile = ntt_threads * 8;
+
+CUZK_INLINE Fr power(Fr base, u64 exponent) {
+    Fr result = Fr::one();
+    for (; exponent != 0; exponent >>= 1) {
+        if (exponent & 1) result = result * base;
+        base = base * base;
+    }
+    return result;
+}
+
+CUZK_INLINE void butterfly(Fr& a, Fr& b) {
+    const Fr difference = a - b;
+    a = a + b;
+    b = difference;
+}
+
+// DFT of 8: output q is left in x[bit-reversed q]. w8 = primitive 8th root, w4 = w8^2, w83 = w8^3.
+CUZK_INLINE void dft8(Fr (&x)[8], const Fr& w8, const Fr& w4, const Fr& w83) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) butterfly(x[i], x[i + 4]);
+    x[5] = x[5] * w8, x[6] = x[6] * w4, x[7] = x[7] * w83;
+#pragma unroll
+    for (int i = 0; i < 8; i += 4) {
+        butterfly(x[i], x[i + 2]), butterfly(x[i + 1], x[i + 3]);
+        x[i + 3] = x[i + 3] * w4;
+        butterfly(x[i], x[i + 1]), butterfly(x[i + 2], x[i + 3]);
+    }
+}
+
+// Shared memory holds an element's halves in two planes, so that neighbours load 16 bytes without bank conflicts.
+CUZK_INLINE void put(Quad* plane, u32 at, const Fr& value) {
+    plane[at] = {value.v[0], value.v[1], value.v[2], value.v[3]};
+    plane[at + ntt_tile] = {value.v[4], value.v[5], value.v[6], value.v[7]};
+}
+
+CUZK_INLINE Fr get(const Quad* plane, u32 at) {
+    const Quad low = plane[at], high = plane[at + ntt_tile];
+    return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
+}
+
+// Where a pass reads and writes: 2^log_rows rows of 2^log_columns columns.
+struct Shape {
+    u32 log_rows, log_columns, log_stride;  // log_stride: rows of one column are 2^log_stride apart; 0 in the last pass
+    u32 log_first, log_second;              // last pass: log N1 and log N2 of the digits before it
+};
+
+// Base address of column g in the last pass: the digits k1, k2, k3 of g, most significant first.
+CUZK_INLINE u64 last_pass_base(u32 g, const Shape& s) {
+    const u32 k1 = g & ((1u << s.log_first) - 1), rest = g >> s.log_first;
+    const u32 k2 = rest & ((1u << s.log_second) - 1), k3 = rest >> s.log_second;
+    const u32 log_third = s.log_columns - s.log_first - s.log_second;
+    return ((((static_cast<u64>(k1) << s.log_second) + k2) << log_third) + k3) << s.log_rows;
+}
+
+}  // namespace cuzk
+
+using namespace cuzk;
+
+// One pass. `from` and `to` may be the same but in a last pass of several; batch y is batch_stride elements further on.
+// roots: 2^log_rows powers of the pass's root. row_factors: null, or a factor for each row, applied on the way in
+// (row_factors_last = 0) or out (1). twiddles: null, or 2^(log_rows + log_stride) inter-pass factors.
+CUZK_KERNEL(256, 2)
+ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns, u32 log_stride, u32 log_first,
+         u32 log_second, u32 is_last, const Fr* roots, const Fr* row_factors, u32 row_factors_last,
+         const Fr* twiddles) {
+    CUZK_DYNAMIC_SHARED(plane);
+    const Shape s = {log_rows, log_columns, log_stride, log_first, log_second};
+    from += blockIdx.y * batch_stride, to += blockIdx.y * batch_stride;
+    // A tile is `wide` columns of all rows; small transforms leave threads idle.
+    const u32 rows = 1u << log_rows, log_wide = 11 - log_rows < log_columns ? 11 - log_rows : log_columns;
+    const u32 wide = 1u << log_wide, column = threadIdx.x & (wide - 1), group = threadIdx.x >> log_wide;
+    const u32 g = (blockIdx.x << log_wide) + column;
+    u64 base, step;
+    if (is_last) base = last_pass_base(g, s), step = 1;
+    else base = (static_cast<u64>(g >> log_stride) << (log_stride + log_rows)) + (g & ((1u << log_stride) - 1)),
+         step = 1ull << log_stride;
+    const u32 lower = g & ((1u << log_stride) - 1);
+
+    Fr x[8];
+    u32 done = 0;  // log of the radices so far
+#pragma unroll 1
+    while (done < log_rows) {
+        const u32 left = log_rows - done, radix_log = left >= 3 ? 3 : left, radix = 1u << radix_log;
+        const u32 span = left - radix_log;  // log distance between the inputs of a butterfly
+        const u32 butterflies = 8 >> radix_log;
+        const bool is_final = span == 0;
+        if (radix_log == 3) {
+            // The usual step: one butterfly of 8 a thread.
+            const bool works = group < rows / 8;
+            const u32 low = group & ((1u << span) - 1), row = (group >> span << (span + 3)) + low;
+            if (works) {
+#pragma unroll
+                for (u32 i = 0; i < 8; ++i) {
+                    const u32 r = row + (i << span);
+                    if (done == 0) {
+                        x[i] = load(from + base + r * step);
+                        if (row_factors && !row_factors_last) x[i] = x[i] * load(row_factors + r);
+                    } else {
+                        x[i] = get(plane, (r << log_wide) + column);
+                    }
+                }
+                const u32 eighth = rows / 8;
+                dft8(x, load(roots + eighth), load(roots + 2 * eighth), load(roots + 3 * eighth));
+                if (!is_final) {
+#pragma unroll
+                    for (u32 i = 1; i < 8; ++i) {
+                        const u32 q = (i & 1) << 2 | (i & 2) | i >> 2;
+                        x[i] = x[i] * load(roots + ((low * q) << done));
+                    }
+                }
+            }
+            if (!is_final) {
+                if (done != 0) __syncthreads();
+                if (works) {
+#pragma unroll
+                    for (u32 i = 0; i < 8; ++i) {
+                        const u32 q = (i & 1) << 2 | (i & 2) | i >> 2;
+                        put(plane, ((row + (q << span)) << log_wide) + column, x[i]);
+                    }
+                }
+                __syncthreads();
+                done += 3;
+                continue;
+            }
+        } else {
+            // The last step of a length that is no power of 8: several butterflies of 4 or 2 a thread, on neighbours.
+            const u32 per = rows < 8 ? rows : 8;
+            if (group < rows / per) {
+#pragma unroll
+                for (u32 i = 0; i < 8; ++i) {
+                    if (i >= per) continue;
+                    const u32 r = group * per + i;
+                    if (done == 0) {
+                        x[i] = load(from + base + r * step);
+                        if (row_factors && !row_factors_last) x[i] = x[i] * load(row_factors + r);
+                    } else {
+                        x[i] = get(plane, (r << log_wide) + column);
+                    }
+                }
+                if (radix_log == 2) {
+                    const Fr w4 = load(roots + rows / 4);
+#pragma unroll
+                    for (u32 i = 0; i < 8; i += 4) {
+                        butterfly(x[i], x[i + 2]), butterfly(x[i + 1], x[i + 3]);
+                        x[i + 3] = x[i + 3] * w4;
+                        butterfly(x[i], x[i + 1]), butterfly(x[i + 2], x[i + 3]);
+                    }
+                } else {
+#pragma unroll
+                    for (u32 i = 0; i < 8; i += 2) butterfly(x[i], x[i + 1]);
+                }
+            }
+        }
+        // Final step: place `row` has base-8 digits q1 (most significant), q2, .. and frequency q1 + 8 q2 + ..
+        const u32 per = radix_log == 3 ? 8 : (rows < 8 ? rows : 8);
+        if (group < rows / per) {
+#pragma unroll
+            for (u32 i = 0; i < 8; ++i) {
+                if (i >= per) continue;
+                u32 q = i, prefix = group;  // digits before the final one
+                if (radix_log == 3) {
+                    q = (i & 1) << 2 | (i & 2) | i >> 2;
+                } else {
+                    const u32 inside = i & (radix - 1);
+                    q = radix_log == 2 ? (inside & 1) << 1 | inside >> 1 : inside;
+                    prefix = group * butterflies + (i >> radix_log);
+                }
+                u32 k = q << done;
+                for (u32 at = 0; at < done; at += 3) k += (prefix >> (done - 3 - at) & 7) << at;
+                if (is_last) {
+                    if (row_factors && row_factors_last) x[i] = x[i] * load(row_factors + k);
+                    store(to + g + (static_cast<u64>(k) << log_columns), x[i]);
+                } else {
+                    if (twiddles) x[i] = x[i] * load(twiddles + (static_cast<u64>(k) << log_stride) + lower);
+                    store(to + base + k * step, x[i]);
+                }
+            }
+        }
+        done += radix_log;
+    }
+}
+
+// table[(k << log_columns) + j] = root^(k j) column_base^j row_base^k scale, for k < rows: tables of every kind.
+CUZK_KERNEL(256, 2)
+power_table(const Fr* parameters, u32 rows, u32 log_columns, Fr* table) {
+    constexpr u32 run = 32;
+    const Fr root = load(parameters), column_base = load(parameters + 1), row_base = load(parameters + 2);
+    const Fr scale = load(parameters + 3);
+    const u64 columns = 1ull << log_columns, stretch = columns < 32 * run ? columns : 32 * run;
+    const u64 thread = blockIdx.x * static_cast<u64>(blockDim.x) + threadIdx.x, lane = thread % 32;
+    const u64 start = thread / 32 * stretch;
+    if (start >= rows * columns || lane >= stretch) return;
+    const u64 k = start >> log_columns, j = (start & (columns - 1)) + lane;
+    const Fr base = power(root, k) * column_base;
+    Fr value = power(base, j) * power(row_base, k) * scale;
+    const Fr step = power(base, 32);
+    for (u64 i = lane; i < stretch; i += 32) {
+        store(table + start + i, value);
+        value = value * step;
+    }
+}
+
+// h = (a b - c) factor, elementwise.
+CUZK_KERNEL(256, 4)
+quotient(const Fr* a, const Fr* b, const Fr* c, const Fr* factor, u32 n, Fr* h) {
+    const Fr f = load(factor);
+    for (u32 i = global_thread(); i < n; i += global_threads())
+        store(h + i, (load(a + i) * load(b + i) - load(c + i)) * f);
+}
+
+// Throughput of the field: every thread makes `count` dependent products of two chains.
+CUZK_KERNEL(256, 2)
+fr_product_chain(Fr* values, u32 count) {
+    Fr a = load(values + 2 * global_thread()), b = load(values + 2 * global_thread() + 1);
+#pragma unroll 1
+    for (u32 i = 0; i < count; ++i) a = a * b, b = b * a;
+    store(values + 2 * global_thread(), a), store(values + 2 * global_thread() + 1, b);
+}

@@ -1,0 +1,83 @@
+// The field and curve functions one by one, for checks against Python integers and for measuring their throughput.
+#include "curve.cuh"
+#include "inverse.cuh"
+
+using namespace cuzk;
+
+// r[i] = a[i] op b[i]; op: 0 product, 1 sum, 2 difference, 3 inverse of a, 4 canonical form of a, 5 square of a, 6 -a.
+template <class F>
+CUZK_INLINE F field_op(const F& a, const F& b, u32 op) {
+    if (op == 0) return a * b;
+    if (op == 1) return a + b;
+    if (op == 2) return a - b;
+    if (op == 5) return square(a);
+    return negate(a);
+}
+
+CUZK_KERNEL(128, 2)
+fr_ops(const Fr* a, const Fr* b, u32 op, u32 n, Fr* r) {
+    for (u32 i = global_thread(); i < n; i += global_threads())
+        store(r + i, op == 4 ? canonical(load(a + i)) : field_op(load(a + i), load(b + i), op));
+}
+
+CUZK_KERNEL(128, 2)
+fp_ops(const Fp* a, const Fp* b, u32 op, u32 n, Fp* r) {
+    for (u32 i = global_thread(); i < n; i += global_threads()) {
+        const Fp x = load(a + i);
+        store(r + i, op == 3 ? inverse(x) : op == 4 ? canonical(x) : field_op(x, load(b + i), op));
+    }
+}
+
+CUZK_KERNEL(128, 2)
+fp2_ops(const Fp2* a, const Fp2* b, u32 op, u32 n, Fp2* r) {
+    for (u32 i = global_thread(); i < n; i += global_threads()) {
+        const Fp2 x = load(a + i);
+        store(r + i, op == 3 ? inverse(x) : field_op(x, load(b + i), op));
+    }
+}
+
+// r[i] = a[i] + b[i] as affine points; mixed: b is taken affine, else through XYZZ with another ZZ.
+template <class F>
+CUZK_INLINE void point_sums(const Affine<F>* a, const Affine<F>* b, u32 mixed, u32 n, Affine<F>* r) {
+    for (u32 i = global_thread(); i < n; i += global_threads()) {
+        const Affine<F> p = load(a + i), q = load(b + i);
+        Xyzz<F> sum = to_xyzz(p);
+        if (mixed) {
+            sum = add(sum, q);
+        } else {
+            Xyzz<F> other = to_xyzz(q);
+            const F z = F::one() + F::one(), zz = square(z), zzz = zz * z;
+            if (!other.is_infinity()) other = {other.x * zz, other.y * zzz, zz, zzz};
+            sum = add(sum, other);
+        }
+        const F z = inverse(sum.zzz), zz = square(z * sum.zz);
+        store(r + i, sum.is_infinity() ? Affine<F>::infinity() : Affine<F>{sum.x * zz, sum.y * z});
+    }
+}
+
+CUZK_KERNEL(128, 2)
+g1_sums_probe(const Affine<Fp>* a, const Affine<Fp>* b, u32 mixed, u32 n, Affine<Fp>* r) {
+    point_sums(a, b, mixed, n, r);
+}
+
+CUZK_KERNEL(128, 1)
+g2_sums_probe(const Affine<Fp2>* a, const Affine<Fp2>* b, u32 mixed, u32 n, Affine<Fp2>* r) {
+    point_sums(a, b, mixed, n, r);
+}
+
+// Throughput: every thread makes 2 `count` products in a chain.
+CUZK_KERNEL(128, 4)
+fp_product_chain(Fp* values, u32 count) {
+    Fp a = load(values + 2 * global_thread()), b = load(values + 2 * global_thread() + 1);
+#pragma unroll 1
+    for (u32 i = 0; i < count; ++i) a = a * b, b = b * a;
+    store(values + 2 * global_thread(), a), store(values + 2 * global_thread() + 1, b);
+}
+
+CUZK_KERNEL(128, 2)
+fp2_product_chain(Fp2* values, u32 count) {
+    Fp2 a = load(values + 2 * global_thread()), b = load(values + 2 * global_thread() + 1);
+#pragma unroll 1
+    for (u32 i = 0; i < count; ++i) a = a * b, b = b * a;
+    store(values + 2 * global_thread(), a), store(values + 2 * global_thread() + 1, b);
+}

@@ -1,0 +1,5 @@
+// G1 bucket reduction.
+#include "reduce.cuh"
+
+#define CUZK_CHUNK_BLOCKS 3
+CUZK_REDUCE(g1, cuzk::Fp)

@@ -1,0 +1,124 @@
+"""NTT plans: factors of the length, and tables that carry every twiddle, coset power and 1/n.
+
+Natural order in and out. A plan is one direction of one domain and one coset; its tables are made on the device once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prover.backends.cuda.launch import FR_BYTES, Launcher, Memory, Window, ceil_div
+from prover.params import FR_MONT, R
+
+MAX_PASS_LOG = 9
+"""Rows of one pass: 2^9 rows of 4 columns are a tile of 64 KiB."""
+TILE_BYTES = 2 * 2048 * 16
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    log_rows: int
+    log_columns: int
+    log_stride: int
+    log_first: int
+    log_second: int
+    is_last: bool
+    roots: Memory
+    row_factors: Memory | None
+    factors_last: bool
+    twiddles: Memory | None
+
+
+def factor(log_n: int) -> list[int]:
+    """Passes of at most 2^9 rows, as equal as they go, largest first."""
+    passes = max(1, ceil_div(log_n, MAX_PASS_LOG))
+    return [log_n // passes + (1 if i < log_n % passes else 0) for i in range(passes)]
+
+
+class Ntt:
+    """Transforms of length 2^log_n: X_k = sum_i x_i shift^i w^(ik), or the inverse of that.
+
+    Args:
+        root: w, a primitive 2^log_n-th root of unity, canonical integer.
+        shift: coset shift, canonical integer; 1 for the plain domain.
+        inverse: x_i = shift^-i / n sum_k X_k w^(-ik).
+    """
+
+    def __init__(self, launcher: Launcher, log_n: int, root: int, *, shift: int = 1, inverse: bool = False) -> None:
+        self.launcher, self.log_n = launcher, log_n
+        w = pow(root, -1, R) if inverse else root
+        scale = pow(1 << log_n, -1, R) if inverse else 1
+        g = pow(shift, -1, R) if inverse else shift
+        logs = factor(log_n)
+        self.passes: list[Pass] = []
+        done = 0
+        for index, log_rows in enumerate(logs):
+            last, rest = index == len(logs) - 1, log_n - done - log_rows
+            below = pow(w, 1 << done, R)  # primitive root of order 2^(log_n - done)
+            pass_root = pow(below, 1 << rest, R)
+            roots = self._table(0, log_rows, column_base=pass_root)
+            factors = None
+            if not inverse and g != 1 and index == 0:
+                factors = self._table(0, log_rows, column_base=pow(g, 1 << rest, R))
+            if inverse and last and (g != 1 or len(logs) == 1):
+                factors = self._table(0, log_rows, column_base=pow(g, 1 << done, R), scale=scale)
+            twiddles = None
+            if not last:
+                twiddles = self._table(
+                    log_rows, rest, root=below,
+                    column_base=g if index == 0 and not inverse else 1,
+                    row_base=pow(g, 1 << done, R) if inverse else 1,
+                    scale=scale if inverse and g == 1 and index == 0 else 1,
+                )  # fmt: skip
+            log_first = logs[0] if last and len(logs) > 1 else 0
+            log_second = logs[1] if last and len(logs) > 2 else 0
+            self.passes.append(
+                Pass(log_rows, log_n - log_rows, rest, log_first, log_second, last, roots, factors, inverse, twiddles)
+            )
+            done += log_rows
+
+    @property
+    def table_bytes(self) -> int:
+        return sum(p.twiddles.size_bytes for p in self.passes if p.twiddles is not None)
+
+    def run(self, values: Memory, scratch: Memory, batch: int = 1) -> Memory:
+        """Transforms `batch` vectors that lie one after another; returns whichever of the two holds the result."""
+        source, n = values, 1 << self.log_n
+        for p in self.passes:
+            target = scratch if p.is_last and len(self.passes) > 1 else source
+            log_wide = min(11 - p.log_rows, p.log_columns)
+            self.launcher.launch(
+                "ntt_pass", (1 << (p.log_columns - log_wide), batch), 256, source, target, np.uint64(n), p.log_rows,
+                p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last), p.roots, p.row_factors,
+                int(p.factors_last), p.twiddles, shared_bytes=TILE_BYTES,
+                ops=batch * (n * p.log_rows // 2 + (n if p.twiddles else 0) + (n if p.row_factors else 0)), op="fr_mul",
+                moved_bytes=n * FR_BYTES * (2 * batch + (1 if p.twiddles else 0)),
+            )  # fmt: skip
+            source = target
+        return source
+
+    def _table(
+        self, log_rows: int, log_columns: int, *, root: int = 1, column_base: int = 1, row_base: int = 1, scale: int = 1
+    ) -> Memory:
+        parameters = self.launcher.upload(field_array([root, column_base, row_base, scale]))
+        size = 1 << (log_rows + log_columns)
+        table = self.launcher.empty(size * FR_BYTES)
+        warps = size // min(1 << log_columns, 1024)
+        self.launcher.launch(
+            "power_table", ceil_div(warps * 32, 256), 256, parameters, 1 << log_rows, log_columns, table
+        )
+        return table
+
+
+def field_array(values: list[int]) -> np.ndarray:
+    """(n, 4) Montgomery Fr of canonical integers."""
+    data = b"".join((v * FR_MONT % R).to_bytes(FR_BYTES, "little") for v in values)
+    return np.frombuffer(data, np.uint64).reshape(-1, 4)
+
+
+def batch_window(memory: Memory, index: int, log_n: int) -> Window:
+    """Vector `index` of a batch."""
+    size_bytes = FR_BYTES << log_n
+    return Window(memory, index * size_bytes, size_bytes)
