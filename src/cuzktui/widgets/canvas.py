@@ -67,6 +67,12 @@ class Canvas(Widget):
             self.refresh(*_regions(changed, width))
         return len(changed)
 
+    def redress(self, look: Look) -> None:
+        """Paints the panel in other styles."""
+        self._look = look
+        self._keys = []
+        self._redraw()
+
     def on_resize(self) -> None:
         self._redraw()
 

@@ -96,13 +96,13 @@ def _flags(view: View) -> Words:
     pieces: list[tuple[str, Role]] = []
     if view.is_read_only:
         pieces.append(("READ ONLY  ", Role.MUTED))
-    if snapshot.is_lost:
+    if lost_sources(snapshot):
         pieces.append((f"LOST {', '.join(lost_sources(snapshot))}  ", Role.BAD))
     if view.is_frozen:
         pieces.append(("FROZEN  ", Role.WARN))
     clock = fmt.clock(snapshot.elapsed_ns)
     if snapshot.is_replay:
-        pieces.append((f"REPLAY {clock}", Role.WARN))
+        pieces.append((f"REPLAY {clock}{' ended' if _has_replay_ended(snapshot) else ''}", Role.WARN))
     elif view.recording:
         pieces += [(f"{bullet} ", Role.ON), (f"rec {clock}", Role.TEXT)]
     else:
@@ -110,9 +110,14 @@ def _flags(view: View) -> Words:
     return pieces
 
 
+def _has_replay_ended(snapshot: Snapshot) -> bool:
+    state = snapshot.sources.get("replay")
+    return state is not None and not state.alive
+
+
 def lost_sources(snapshot: Snapshot) -> list[str]:
     """Names of what has been lost."""
-    names = [name for name, state in snapshot.sources.items() if not state.alive]
+    names = [name for name, state in snapshot.sources.items() if not state.alive and name != "replay"]
     process = snapshot.process
     if process is not None and process.ended is not None and process.role not in names:
         names.append(process.role)

@@ -1,4 +1,4 @@
-"""The memory panel is the largest: memory, stages, kernels, GPU and CPU on one time axis, the finding under them."""
+"""The memory panel is the largest: memory, stages, kernels, GPU and CPU on one time axis."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def axis_of(view: View, width: int) -> TimeAxis:
 def memory_grid(view: View, width: int, height: int) -> Grid:
     """The panel as text."""
     snapshot, glyphs = view.snapshot, view.glyphs
-    grid = framed(width, height, glyphs, _title(view), right=_right(view), foot=view.finding)
+    grid = framed(width, height, glyphs, _title(view), right=_right(view))
     process = snapshot.process
     axis = axis_of(view, width)
     inside = height - 2

@@ -55,10 +55,14 @@ class View:
     ui_cpu_percent: float | None = None
     """What drawing costs, of one core."""
     is_read_only: bool = False
+    job_id: str = ""
+    """A job picked from the list; empty is the running or newest one."""
 
     @property
     def job(self) -> JobView | None:
-        return self.snapshot.job
+        """The job that the panels tell of."""
+        picked = self.snapshot.find_job(self.job_id) if self.job_id else None
+        return picked if picked is not None else self.snapshot.job
 
     def pair_jobs(self) -> list[JobView]:
         """The jobs of the pair that have been heard of."""

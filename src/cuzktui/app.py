@@ -1,0 +1,404 @@
+"""The app only wires: it drains a feed on a timer, hands one View to the panels, and turns keys into requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding
+from textual.theme import Theme
+
+from cuzktui import messages
+from cuzktui.analysis.finding import finding
+from cuzktui.desk import CHOICES, Control, Desk
+from cuzktui.exporting import export_trace
+from cuzktui.feed import Feed
+from cuzktui.keymap import KEYS
+from cuzktui.model.snapshot import Snapshot
+from cuzktui.screens.choice import ChoiceScreen
+from cuzktui.screens.help import HelpScreen
+from cuzktui.screens.main import MainScreen
+from cuzktui.sources.base import Source
+from cuzktui.viewpoint import Viewpoint
+from cuzktui.widgets.canvas import Look
+from cuzktui.widgets.dots import GLYPHS
+from cuzktui.widgets.palette import BACKGROUNDS, PALETTES, styles
+from cuzktui.widgets.roles import Role
+from cuzktui.widgets.view import View
+from prover.errors import ProverError
+from prover.run import now
+from prover.wire import Notice, Policy
+
+TICKS_HZ = 12
+TICKS_A_PICTURE = 3
+"""A whole picture every third tick, 4 Hz; the lens on every tick while memory falls."""
+DRAIN_S = 0.04
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a console looks and what it may do."""
+
+    graph: str = "braille"
+    """braille | block | ascii"""
+    palette: str = "dark"
+    """dark | light | ansi"""
+    recording: Path | None = None
+    """The recording that is being written: what `e` exports."""
+    is_read_only: bool = False
+    demo: Callable[[], Source] | None = None
+    """Makes the source that `d` replays; None when no recording is shipped."""
+    export_folder: Path | None = None
+    """Where `e` writes; None is the working directory."""
+
+
+class ConsoleApp(App[int]):
+    """The console. It owns no process: its source does."""
+
+    CSS_PATH: ClassVar[str] = "console.tcss"
+    TITLE: ClassVar[str | None] = "cuzktui"
+    ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
+    BINDINGS: ClassVar[list[Binding]] = [  # type: ignore[assignment]
+        Binding(
+            key.keys if key.action != "circuit" else number,
+            key.action if key.action != "circuit" else f"circuit({number})",
+            key.short or key.action,
+            show=False,
+            priority=key.action == "leave",
+        )
+        for key in KEYS
+        for number in (key.keys.split(",") if key.action == "circuit" else [""])
+    ]
+
+    def __init__(self, source: Source, *, control: Control | None = None, options: Options | None = None) -> None:
+        self.options = options or Options()
+        super().__init__(ansi_color=self.options.palette == "ansi")
+        self.feed = Feed(source)
+        self.demo_feed: Feed | None = None
+        self.viewpoint = Viewpoint()
+        self.desk = Desk(control, post=self._post, say=self.say)
+        self.graph, self.palette = self.options.graph, self.options.palette
+        self.look = Look(styles(self.palette))
+        self.main = MainScreen(self.look)
+        self._ticks = 0
+        self._cpu_mark = (time.monotonic(), time.process_time())
+        self._ui_cpu_percent: float | None = None
+        self._finding_for: tuple[Snapshot, str] | None = None
+        self._finding = ""
+
+    def on_mount(self) -> None:
+        for name in PALETTES:
+            self.register_theme(_theme(name))
+        self.theme = f"cuzk-{self.palette}"
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            with suppress(ValueError, RuntimeError):
+                loop.add_signal_handler(number, self._stop_for, number)
+        self.push_screen(self.main)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        try:
+            self.feed.start()
+        except ProverError as error:
+            self.say(str(error), "error")
+        self.set_interval(1 / TICKS_HZ, self._tick)
+        self._show()
+
+    def _stop_for(self, number: int) -> None:
+        self.exit(return_code=128 + number)
+
+    def _post(self, work: Callable[[], None]) -> None:
+        with suppress(RuntimeError):
+            self.call_from_thread(work)
+
+    # -- the picture -------------------------------------------------------------------------------------------------
+
+    @property
+    def shown_feed(self) -> Feed:
+        """The demo while one is replayed, else what is watched."""
+        return self.demo_feed or self.feed
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the operator sees: the newest, or the one that is held."""
+        return self.viewpoint.frozen or self.shown_feed.snapshot
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        is_behind = self.feed.drain(DRAIN_S)
+        if self.demo_feed is not None:
+            is_behind |= self.demo_feed.drain(DRAIN_S)
+        self.desk.follow(self.feed.snapshot)
+        if is_behind:
+            self.set_timer(0.005, lambda: self.shown_feed.drain(DRAIN_S) and None)
+        if self._ticks % TICKS_A_PICTURE == 0:
+            self._measure()
+            self._show()
+        elif (lens := self.shown_feed.snapshot.lens) is not None and lens.is_open:
+            self._show(lens_only=True)
+
+    def _measure(self) -> None:
+        wall, cpu = time.monotonic(), time.process_time()
+        if wall - self._cpu_mark[0] >= 2.0:
+            self._ui_cpu_percent = 100 * (cpu - self._cpu_mark[1]) / (wall - self._cpu_mark[0])
+            self._cpu_mark = (wall, cpu)
+
+    def _show(self, *, lens_only: bool = False) -> None:
+        if self.main.is_mounted:
+            with self.batch_update():
+                self.main.show(self.view(), lens_only=lens_only)
+
+    def view(self) -> View:
+        """What the panels draw now."""
+        snapshot, at = self.snapshot, self.viewpoint
+        is_demo = self.demo_feed is not None
+        sentence = self._sentence(snapshot)
+        found = Role.GOOD if sentence.startswith("no gap") else Role.GAP_LABEL
+        return View(
+            snapshot=snapshot,
+            glyphs=GLYPHS[self.graph],
+            end_ns=at.right_edge_ns(snapshot),
+            span_s=at.window_s(snapshot),
+            is_live=at.end_ns is None,
+            is_frozen=at.frozen is not None,
+            cursor_ns=at.cursor_ns,
+            lens=at.lens(snapshot),
+            source=_SOURCE_NAMES.get(self.shown_feed.source.kind, self.shown_feed.source.kind),
+            recording=str(self.options.recording or "") if not is_demo else "",
+            choice=self.desk.choice,
+            policy=self.desk.policy,
+            finding=[(sentence, found)] if sentence else (),
+            pair=self.desk.pair if not is_demo else (),
+            offer=self.desk.offer(snapshot) if not is_demo else "",
+            ui_cpu_percent=self._ui_cpu_percent,
+            is_read_only=self.options.is_read_only or (self.desk.control is None and not snapshot.is_replay),
+            job_id=at.job_id,
+        )
+
+    def _sentence(self, snapshot: Snapshot) -> str:
+        job_id = self.viewpoint.job_id
+        if self._finding_for is None or self._finding_for[0] is not snapshot or self._finding_for[1] != job_id:
+            self._finding = finding(snapshot, snapshot.find_job(job_id) if job_id else None)
+            self._finding_for = (snapshot, job_id)
+        return self._finding
+
+    def say(self, text: str, level: str = "info") -> None:
+        """Shows a sentence now, and keeps it among the notices."""
+        self.feed.add(Notice(t_ns=max(self.feed.snapshot.t_ns, 0) or now(), text=text, level=level))
+        severity = {"warning": "warning", "error": "error"}.get(level, "information")
+        self.notify(text, severity=severity, timeout=4, markup=False)  # type: ignore[arg-type]
+
+    def _look_from(self, viewpoint: Viewpoint) -> None:
+        self.viewpoint = viewpoint
+        self._show()
+
+    # -- keys that look ----------------------------------------------------------------------------------------------
+
+    def action_freeze(self) -> None:
+        self._look_from(self.viewpoint.held(self.shown_feed.snapshot))
+
+    def action_scroll(self, steps: int) -> None:
+        self._look_from(self.viewpoint.scrolled(self.snapshot, steps))
+
+    def action_zoom(self, steps: int) -> None:
+        self._look_from(self.viewpoint.zoomed(self.snapshot, steps))
+
+    def action_live(self) -> None:
+        self._look_from(self.viewpoint.live())
+
+    def action_lens(self) -> None:
+        if self.desk.pair and len(self.desk.pair) == 2 and not self.snapshot.running:
+            self.desk.pair = ()
+        self._look_from(self.viewpoint.toggled_lens(self.snapshot))
+
+    def action_glyphs(self) -> None:
+        order = list(GLYPHS)
+        self.graph = order[(order.index(self.graph) + 1) % len(order)]
+        self._show()
+
+    def action_palette(self) -> None:
+        order = list(PALETTES)
+        self.palette = order[(order.index(self.palette) + 1) % len(order)]
+        self.ansi_color = self.palette == "ansi"
+        self.theme = f"cuzk-{self.palette}"
+        self.look = Look(styles(self.palette))
+        self.main.redress(self.look)
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen())
+
+    def on_chart_zoomed(self, message: messages.ChartZoomed) -> None:
+        self.action_zoom(message.steps)
+
+    def on_chart_pointed(self, message: messages.ChartPointed) -> None:
+        self._look_from(self.viewpoint.pointed(message.t_ns))
+
+    def on_job_picked(self, message: messages.JobPicked) -> None:
+        self._look_from(self.viewpoint.picked(self.snapshot, message.job_id))
+
+    def on_lens_dismissed(self, _message: messages.LensDismissed) -> None:
+        self.action_lens()
+
+    async def on_key_clicked(self, message: messages.KeyClicked) -> None:
+        await self.run_action(message.action)
+
+    # -- keys that ask -----------------------------------------------------------------------------------------------
+
+    def _may_ask(self) -> bool:
+        if self.demo_feed is not None or self.feed.snapshot.is_replay:
+            self.say("a replay takes no requests", "warning")
+            return False
+        if self.options.is_read_only or self.desk.control is None:
+            self.say("this console only watches", "warning")
+            return False
+        return True
+
+    def action_prove(self) -> None:
+        if self._may_ask():
+            self.viewpoint = self.viewpoint.live()
+            self.desk.prove()
+
+    def action_pair(self) -> None:
+        if self._may_ask():
+            self.viewpoint = self.viewpoint.live()
+            self.desk.prove_pair()
+
+    def action_cancel(self) -> None:
+        if self._may_ask():
+            self.desk.cancel(self.feed.snapshot)
+
+    def action_circuit(self, number: int) -> None:
+        if self._may_ask() and 1 <= number <= len(CHOICES):
+            self.desk.choice = CHOICES[number - 1]
+            self.say(f"p proves {self.desk.choice}", "info")
+            self._show()
+
+    def action_policy(self) -> None:
+        if not self._may_ask():
+            return
+        names = [policy.value for policy in Policy]
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self.desk.set_policy(Policy(name))
+
+        self.push_screen(ChoiceScreen("memory of the next jobs", _POLICY_LINES, names, self.desk.policy.value), chosen)
+
+    def action_restart(self) -> None:
+        self.desk.in_background(self.feed.source.restart_prover, "the prover is starting")
+
+    def action_export(self) -> None:
+        recording = self.options.recording
+        if self.feed.snapshot.is_replay and recording is None:
+            self.say("nothing to export: this replay has no file of its own", "warning")
+        elif recording is None:
+            self.say("nothing to export: this console does not record", "warning")
+        else:
+            folder = self.options.export_folder or Path.cwd()
+            self.desk.in_background(lambda: export_trace(recording, folder))
+
+    def action_verify(self) -> None:
+        self.desk.verify_again(self.snapshot)
+
+    def action_demo(self) -> None:
+        if self.demo_feed is not None:
+            self.demo_feed.stop()
+            self.demo_feed = None
+        elif self.options.demo is None:
+            self.say("no recording is shipped with this installation", "warning")
+            return
+        else:
+            try:
+                self.demo_feed = Feed(self.options.demo())
+                self.demo_feed.start()
+            except ProverError as error:
+                self.demo_feed = None
+                self.say(str(error), "error")
+        self._look_from(Viewpoint())
+
+    def action_leave(self) -> None:
+        if isinstance(self.screen, ChoiceScreen | HelpScreen):
+            self.pop_screen()
+            return
+        others = self.desk.jobs_of_others(self.feed.snapshot) if self.feed.source.owns_prover else []
+        if not others:
+            self.exit(0)
+            return
+        question = f"{len(others)} job{'s' if len(others) > 1 else ''} of others would end with this prover"
+
+        def answered(answer: str | None) -> None:
+            if answer == "leave":
+                self.exit(0)
+
+        lines = {"leave": "end them and leave", "stay": "stay"}
+        self.push_screen(ChoiceScreen(question, lines, list(lines), "stay"), answered)
+
+
+_SOURCE_NAMES = {"live": "embedded", "attached": "attached", "replay": "replay"}
+_POLICY_LINES = {
+    "sync-4k": "the call gives 4K pages back before it returns: the gap",
+    "sync-huge": "the same with huge pages: a short cliff",
+    "async-4k": "a thread behind the call gives 4K pages back",
+    "async-huge": "the same with huge pages",
+    "recycle": "buffers go to a pool for the next job",
+}
+
+
+def _theme(palette: str) -> Theme:
+    dark = palette != "light"
+    surface = {"dark": "#151c27", "light": "#ffffff", "ansi": "ansi_default"}[palette]
+    return Theme(
+        name=f"cuzk-{palette}",
+        primary="#6fb7ff" if dark else "#1f6fd0",
+        foreground="#c5cdd8" if dark else "#2b3442",
+        background=BACKGROUNDS[palette],
+        surface=surface,
+        panel=surface,
+        warning="#f2b84b",
+        error="#ff6b6b",
+        success="#7fd48b",
+        accent="#ff7a59",
+        dark=dark,
+        ansi=palette == "ansi",
+    )
+
+
+def run(source: Source, *, control: Control | None = None, options: Options | None = None, mouse: bool = True) -> int:
+    """Shows the console until it is left; the terminal is restored whatever happens.
+
+    Args:
+        source: started here, in the process that draws; stopped when the console ends.
+        control: of the prover that takes requests; None only watches.
+    Returns:
+        Exit status: 0, or 128 + n after signal n.
+    Raises:
+        NoTerminal: standard output cannot show a full-screen console.
+    """
+    from cuzktui.terminal import check_terminal, run_supervised
+
+    check_terminal(sys.stdout, os.environ)
+    return run_supervised(lambda: _run_here(source, control, options, mouse))
+
+
+def _run_here(source: Source, control: Control | None, options: Options | None, mouse: bool) -> int:
+    options = options or Options()
+    if os.environ.get("TERM") == "linux":
+        # the kernel's console has 16 colours and no braille in its font
+        options = replace(options, palette="ansi", graph="block" if options.graph == "braille" else options.graph)
+    app = ConsoleApp(source, control=control, options=options)
+    try:
+        app.run(mouse=mouse)
+    finally:
+        source.stop()
+    return app.return_code or 0

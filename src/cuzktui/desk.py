@@ -1,0 +1,171 @@
+"""The desk asks the prover on behalf of the keys, each request in a thread of its own: no key waits for an answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from cuzktui.model.snapshot import Snapshot
+from cuzktui.verifying import verify_job
+from cuzktui.widgets.view import CircuitChoice
+from prover.errors import ProverError
+from prover.wire import Policy
+
+T = TypeVar("T")
+
+FIRST_POLICY = Policy.SYNC_4K
+"""Of the first demo proof of a console: the bug, kept as an exhibit."""
+NEXT_POLICY = Policy.RECYCLE
+PAIR_POLICIES = (Policy.SYNC_4K, Policy.ASYNC_4K)
+"""The pair differs in one thing only: who gives the same pages back, the call or a thread behind it."""
+CHOICES = (
+    CircuitChoice("sha256-chain:8", 4),
+    CircuitChoice("sha256-chain:16", 4),
+    CircuitChoice("sha256-chain:64", 2),
+    CircuitChoice("poseidon-merkle:8", 4),
+    CircuitChoice("cubic", 1),
+)
+
+
+class Control(Protocol):
+    """What a prover can be asked for; calls block and raise a ProverError with one sentence."""
+
+    def submit(self, circuit: str = "", num_circuits: int = 1, policy: Policy | str | None = None) -> str:
+        """Queues a job; its id."""
+
+    def cancel(self, job_id: str = "") -> bool:
+        """Cancels a job, or the running one; whether there was one."""
+
+    def set_policy(self, policy: Policy | str) -> Policy:
+        """Sets the policy of later jobs."""
+
+
+@dataclass(slots=True)
+class Desk:
+    """Requests and what this console has asked for so far.
+
+    Args:
+        control: None where nothing can be asked (a replay, a foreign process).
+        post: runs a function in the screen's thread.
+        say: shows a sentence; the second argument is its level.
+    """
+
+    control: Control | None
+    post: Callable[[Callable[[], None]], None]
+    say: Callable[[str, str], None]
+    choice: CircuitChoice = CHOICES[0]
+    policy: Policy = FIRST_POLICY
+    is_policy_chosen: bool = False
+    own_jobs: frozenset[str] = frozenset()
+    pair: tuple[str, ...] = ()
+    """Job ids of the pair asked for last."""
+    pair_is_wanted: bool = False
+    """The second job of the pair is asked for once the first has ended."""
+
+    def ask(self, request: Callable[[Control], T], then: Callable[[T], None]) -> None:
+        """Asks in a thread; the answer, or the refusal as a sentence, comes back to the screen's thread."""
+        control = self.control
+        if control is None:
+            self.say("nothing can be asked here: this is no prover of ours", "warning")
+            return
+
+        def work() -> None:
+            try:
+                answer = request(control)
+            except ProverError as error:
+                sentence = str(error)
+                self.post(lambda: self.say(sentence, "error"))
+            else:
+                self.post(lambda: then(answer))
+
+        threading.Thread(target=work, name="request", daemon=True).start()
+
+    def in_background(self, work: Callable[[], str | None], said: str = "") -> None:
+        """Runs work that asks nothing of a prover's control; its sentence, or its failure, is shown."""
+
+        def run() -> None:
+            try:
+                sentence = work() or said
+            except ProverError as error:
+                text = str(error)
+                self.post(lambda: self.say(text, "error"))
+            else:
+                self.post(lambda: self.say(sentence, "info"))
+
+        threading.Thread(target=run, name="background", daemon=True).start()
+
+    def verify_again(self, snapshot: Snapshot) -> None:
+        """Checks the newest proof again, in a process of its own."""
+        job = next((job for job in reversed(snapshot.jobs) if job.proof_hex), None)
+        if job is None:
+            self.say("no proof yet to verify", "info")
+            return
+        self.in_background(lambda: verify_job(job))
+
+    def prove(self) -> None:
+        """Asks for one proof of the chosen circuit."""
+        choice, policy = self.choice, self.policy
+        self.say(f"asked for {choice} with {policy.value}", "info")
+        self.ask(lambda control: control.submit(choice.circuit, choice.num_circuits, policy), self._proving)
+
+    def _proving(self, job_id: str) -> None:
+        self.own_jobs |= {job_id}
+        if not self.is_policy_chosen:
+            self.policy = NEXT_POLICY
+
+    def prove_pair(self) -> None:
+        """Asks for the first job of a pair; `follow` asks for the second."""
+        choice, policy = self.choice, PAIR_POLICIES[0]
+        self.pair = ()
+        self.say(f"pair: {choice} with {policy.value}, then with {PAIR_POLICIES[1].value}", "info")
+        self.ask(lambda control: control.submit(choice.circuit, choice.num_circuits, policy), self._first_of_pair)
+
+    def _first_of_pair(self, job_id: str) -> None:
+        self.own_jobs |= {job_id}
+        self.pair, self.pair_is_wanted = (job_id,), True
+
+    def follow(self, snapshot: Snapshot) -> None:
+        """Asks for the second job of a pair as soon as the first has ended and given its memory back."""
+        if not self.pair_is_wanted or len(self.pair) != 1:
+            return
+        first = snapshot.find_job(self.pair[0])
+        if first is None or not first.is_done:
+            return
+        self.pair_is_wanted = False
+        if first.outcome != "proved":
+            self.say("the pair ends with its first job, which made no proof", "warning")
+            return
+        circuit, count, policy = first.circuit, first.num_circuits, PAIR_POLICIES[1]
+        self.ask(lambda control: control.submit(circuit, count, policy), self._second_of_pair)
+
+    def _second_of_pair(self, job_id: str) -> None:
+        self.own_jobs |= {job_id}
+        self.pair = (*self.pair[:1], job_id)
+
+    def cancel(self, snapshot: Snapshot) -> None:
+        """Cancels the running job, else the next one in the queue."""
+        job_id = snapshot.running or (snapshot.queued[0] if snapshot.queued else "")
+        if not job_id:
+            self.say("no job to cancel", "info")
+            return
+        self.pair_is_wanted = False
+        said = {True: f"{job_id} is being cancelled", False: f"{job_id} had ended already"}
+        self.ask(lambda control: control.cancel(job_id), lambda done: self.say(said[done], "info"))
+
+    def set_policy(self, policy: Policy) -> None:
+        """Sets how later jobs give their memory back, here and in the prover."""
+        self.policy, self.is_policy_chosen = policy, True
+        self.ask(lambda control: control.set_policy(policy), lambda got: self.say(f"next jobs: {got.value}", "info"))
+
+    def jobs_of_others(self, snapshot: Snapshot) -> list[str]:
+        """Jobs not yet done that this console did not ask for."""
+        return [job.job_id for job in snapshot.jobs if not job.is_done and job.job_id not in self.own_jobs]
+
+    def offer(self, snapshot: Snapshot) -> str:
+        """What to press next, after the first gap was seen and while no pair was run."""
+        if self.control is None or self.pair or snapshot.running:
+            return ""
+        seen = any(job.is_done and job.policy == FIRST_POLICY and job.outcome == "proved" for job in snapshot.jobs)
+        return "x shows the same proof without the gap" if seen else ""

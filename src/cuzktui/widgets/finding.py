@@ -1,0 +1,62 @@
+"""The finding line holds the one sentence that matters now: what was found, what went wrong, or what to press."""
+
+from __future__ import annotations
+
+from cuzktui.widgets.canvas import Canvas
+from cuzktui.widgets.frame import Words, words
+from cuzktui.widgets.grid import Grid
+from cuzktui.widgets.pair import comparison
+from cuzktui.widgets.roles import Role
+from cuzktui.widgets.view import View
+
+_FRESH_NS = 15_000_000_000
+"""An error stays on the line for so long unless something newer is found."""
+
+
+class FindingLine(Canvas):
+    """One sentence under the graph."""
+
+    def draw(self, view: View, width: int, height: int) -> Grid:
+        return finding_grid(view, width, height)
+
+
+def finding_grid(view: View, width: int, height: int = 1) -> Grid:
+    """The line as text; a sentence too long for one row goes on in the next where there is one."""
+    grid = Grid(width, height)
+    pieces = _pieces(view)
+    length = sum(len(text) for text, _ in pieces)
+    room = width - 4
+    if room < 4 or not pieces:
+        return grid
+    mark = ">" if view.glyphs.mode == "ascii" else "▸"
+    grid.put(1, 0, mark, pieces[0][1])
+    if length <= room or height < 2:
+        words(grid, 3, 0, pieces, room, view.glyphs)
+        return grid
+    text, role = "".join(piece for piece, _ in pieces), pieces[0][1]
+    cut = text.rfind(" ", 0, room + 1)
+    cut = cut if cut > room // 2 else room
+    grid.put(3, 0, text[:cut], role)
+    words(grid, 3, 1, [(text[cut:].lstrip(), role)], room, view.glyphs)
+    return grid
+
+
+def _pieces(view: View) -> Words:
+    snapshot = view.snapshot
+    process = snapshot.process
+    if process is not None and process.ended is not None and not snapshot.is_replay:
+        ended = process.ended
+        stage = f" in stage {ended.stage}" if ended.stage else ""
+        return [(f"prover {ended.pid} ended{stage}: {ended.reason or 'no reason known'}", Role.BAD),
+                ("  r starts it again", Role.KEY)]  # fmt: skip
+    error = next((n for n in reversed(snapshot.notices[-20:]) if n.level == "error"), None)
+    if error is not None and snapshot.t_ns - error.t_ns < _FRESH_NS:
+        return [(error.text, Role.BAD)]
+    compared = comparison(view.pair_jobs())
+    if compared:
+        return compared
+    if view.finding:
+        return view.finding
+    if view.job is None and not snapshot.is_replay and not view.is_read_only:
+        return [("p makes a real proof; watch its memory stay, and go, after the last computation", Role.MUTED)]
+    return []
