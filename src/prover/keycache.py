@@ -42,6 +42,11 @@ class KeyCache:
                 self._open[digest] = self._load(digest, run) or self._make(r1cs, digest, run)
             return self._open[digest]
 
+    def forget(self, key: ProvingKey) -> None:
+        """Unmaps a key once nobody else holds it; its file stays."""
+        with self._lock:
+            self._open = {digest: known for digest, known in self._open.items() if known is not key}
+
     def path_of(self, digest: bytes) -> Path:
         return self.folder / f"{digest.hex()}.key"
 

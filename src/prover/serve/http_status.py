@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 
 from prover.errors import BadRequest
@@ -42,9 +43,10 @@ class HttpStatus:
             except OSError:
                 return
             with connection:
-                connection.settimeout(TIMEOUT_S)
                 try:
-                    connection.sendall(self._answer(_head(connection)))
+                    head = _head(connection, time.monotonic() + TIMEOUT_S)
+                    if head:
+                        connection.sendall(self._answer(head))
                 except OSError:
                     continue
 
@@ -71,10 +73,11 @@ def _family(host: str, port: int) -> socket.AddressFamily:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
 
 
-def _head(connection: socket.socket) -> bytes:
-    """What comes before the blank line, as far as it fits one small buffer."""
+def _head(connection: socket.socket, end_s: float) -> bytes:
+    """What comes before the blank line, as far as it fits one small buffer; raises TimeoutError when it is late."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < REQUEST_BYTES:
+        connection.settimeout(max(0.001, end_s - time.monotonic()))
         piece = connection.recv(REQUEST_BYTES - len(head))
         if not piece:
             break

@@ -130,7 +130,10 @@ class Worker:
         with self._shelf_lock:
             gone = [key for entry, key in self._shelf if entry.circuit_id == circuit_id]
             self._shelf = [(entry, key) for entry, key in self._shelf if entry.circuit_id != circuit_id]
-        freed_bytes = sum(prover.evict(key) for prover in self._provers.values() for key in gone)
+        freed_bytes = sum(prover.evict(key) for prover in set(self._provers.values()) for key in gone)
+        if self._keys is not None:
+            for key in gone:
+                self._keys.forget(key)
         self._zkeys = OrderedDict((k, z) for k, z in self._zkeys.items() if all(z.key is not key for key in gone))
         return freed_bytes
 
