@@ -1,4 +1,4 @@
-"""A job starts only if its predicted peak fits what host and cgroup can still give; otherwise it is refused with figures."""
+"""A job starts only if its predicted peak fits what host and cgroup can still give; else it is refused with figures."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def host_available_bytes() -> int | None:
 
 
 def cgroup_available_bytes() -> int | None:
-    """Limit minus usage of this process's memory cgroup (v2, then v1); page cache that can be dropped counts as free."""
+    """Limit minus usage of this process's memory cgroup (v2, then v1); droppable page cache counts as free."""
     for limit, usage, stat, cache_key in _cgroup_files():
         try:
             limit_text = limit.read_text().strip()

@@ -51,8 +51,9 @@ class BuiltinWorkload:
     def witness(self, circuit: int, assignment: U64, run: Run) -> None:
         inputs = self.circuit.sample(self._seed, circuit)
         with run.span(
-            "witness", stage=Stage.WITNESS, circuit=circuit, ops=self.num_wires, op="wire", moved_bytes=assignment.nbytes
-        ):
+            "witness", stage=Stage.WITNESS, circuit=circuit, ops=self.num_wires, op="wire",
+            moved_bytes=assignment.nbytes,
+        ):  # fmt: skip
             self.circuit.witness(
                 inputs, assignment, progress=_counter(run, Stage.WITNESS, circuit, self.num_wires, "wires"),
                 check=run.check, threads=self.threads,

@@ -82,7 +82,7 @@ class Prover:
                 for i, (proof, inputs) in enumerate(zip(proofs, publics, strict=True)):
                     if not verifier.verify(proof, inputs):
                         raise ProofRejected(
-                            f"proof of circuit {i} does not verify: the witness does not satisfy the circuit of this key"
+                            f"proof of circuit {i} does not verify: its witness does not satisfy this key's circuit"
                         )
                     run.progress(Stage.VERIFY, i + 1, len(proofs), "proofs")
             clock.mark("verify_ms")
@@ -154,7 +154,8 @@ def _synthesize(workload: Workload, scope: Scope, run: Run) -> tuple[list[Instan
     instances, publics = [], []
     for i in range(workload.num_circuits):
         rows = (workload.domain_size, 4)
-        assignment = scope.array("assignment", Owner.ASSIGNMENT, (workload.num_wires, 4), stage=Stage.WITNESS, circuit=i)
+        wires = (workload.num_wires, 4)
+        assignment = scope.array("assignment", Owner.ASSIGNMENT, wires, stage=Stage.WITNESS, circuit=i)
         with run.stage(Stage.WITNESS, i):
             workload.witness(i, assignment, run)
         a, b, c = (

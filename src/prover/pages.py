@@ -1,4 +1,4 @@
-"""Which page size the kernel granted each buffer is read back once, at the plateau, and reported; never during a release.
+"""Which page size the kernel granted each buffer is read back once, at the plateau; never during a release.
 
 Reading smaps walks the page tables (about 8 ms a GiB) and takes the mmap lock for reading, so this runs once a job on a
 thread of its own, while the computation is busy elsewhere.
@@ -29,7 +29,7 @@ def report_pages(arena: Arena, run: Run) -> None:
 
 
 def _areas() -> list[tuple[int, int, int, int]]:
-    """(begin, end, resident bytes, bytes in huge pages) of every anonymous area; neighbours with equal flags are one."""
+    """(begin, end, resident bytes, huge bytes) of every area; neighbours with equal flags are one."""
     areas = []
     begin = end = resident_bytes = 0
     try:

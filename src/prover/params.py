@@ -1,6 +1,6 @@
 """The constants of BLS12-381, each with its derivation; nothing here computes more than Python integers at import.
 
-Source: the curve's specification (IETF draft-irtf-cfrg-pairing-friendly-curves, section 4.2.1); x = -0xd201000000010000.
+Source: IETF draft-irtf-cfrg-pairing-friendly-curves, section 4.2.1; x = -0xd201000000010000.
 """
 
 from __future__ import annotations

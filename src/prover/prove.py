@@ -1,7 +1,8 @@
 """The protocol, top to bottom: assignments and row values in, proofs out; where it runs is the backend's business.
 
 Notation of Groth16 (eprint 2016/260, section 3.2), with w the assignment and r, s the blinding scalars:
-A = alpha + sum w_i u_i + r delta, B = beta + sum w_i v_i + s delta, C = sum w_i l_i + sum h_i H_i + s A + r B1 - r s delta.
+A = alpha + sum w_i u_i + r delta, B = beta + sum w_i v_i + s delta,
+C = sum w_i l_i + sum h_i H_i + s A + r B1 - r s delta.
 
 Two clocks start together. The inner one ends after the last computation, the outer one when `prove_batch` returns,
 release of the host buffers included; what lies between them is the gap this project exists for.

@@ -37,7 +37,8 @@ class ToxicWaste:
     @staticmethod
     def draw() -> ToxicWaste:
         """Fresh from the OS. gamma is 1, as in snarkjs: it separates nothing that delta does not."""
-        return ToxicWaste(*(secrets.randbelow(R - 1) + 1 for _ in range(3)), 1, secrets.randbelow(R - 1) + 1)
+        tau, alpha, beta, delta = (secrets.randbelow(R - 1) + 1 for _ in range(4))
+        return ToxicWaste(tau, alpha, beta, 1, delta)
 
 
 def test_setup(r1cs: R1cs, run: Run, *, threads: int = 2, waste: ToxicWaste | None = None) -> ProvingKey:

@@ -1,4 +1,4 @@
-"""A proof is accepted only if every point is in its prime-order subgroup, every input is below r, and the pairing holds.
+"""A proof is accepted only if every point is in its subgroup, every input is below r, and the pairing equation holds.
 
 The equation of Groth16 (eprint 2016/260, section 3.2), all on one side:
 e(A, B) e(-alpha, beta) e(-IC(x), gamma) e(-C, delta) = 1, with IC(x) = ic_0 + sum x_i ic_{i+1}.

@@ -45,7 +45,7 @@ class Hello(Event, frozen=True, kw_only=True, tag="hello"):
 
 
 class State(Event, frozen=True, kw_only=True, tag="state"):
-    """The full present state with which a Watch begins; jobs and buffers follow as ordinary events with their own times."""
+    """The full present state with which a Watch begins; jobs and buffers follow as ordinary events."""
 
     policy: Policy
     queued: list[str] = []

@@ -1,4 +1,4 @@
-"""What a job proves: a workload knows its sizes, fills its buffers and names its public inputs; the pipeline asks no more."""
+"""What a job proves: a workload knows its sizes and fills its buffers; the pipeline asks no more."""
 
 from __future__ import annotations
 
