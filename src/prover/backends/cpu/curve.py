@@ -53,6 +53,14 @@ def is_infinity(points, i):
 
 
 @jit
+def copy_point(source, i, target, k):
+    """target[k] = source[i]."""
+    x, y = ld(source, 2 * i), ld(source, 2 * i + 1)
+    st(target, 2 * k, x)
+    st(target, 2 * k + 1, y)
+
+
+@jit
 def xyzz_clear(acc, k):
     """acc[k] = infinity."""
     zero = zero_like(ld(acc, 4 * k))

@@ -123,13 +123,13 @@ def _one_window(points: U64, digits: Digits, w: int, sums: U64, scratch: Scratch
     starts = np.zeros(half + 2, np.int64)
     acc = np.empty((2, 4, *points.shape[2:]), np.uint64)
     s = scratch
-    _sort(digits.rows[w], starts, order)
-    _fill_buckets(points, order, starts, buckets, s.group, s.pairs, s.segments)
+    sort_digits(digits.rows[w], starts, order)
+    fill_buckets(points, order, starts, buckets, s.group, s.pairs, s.segments)
     _reduce(buckets, chains, s.pairs, acc, sums, w)
 
 
 @jit
-def _sort(row, starts, order):
+def sort_digits(row, starts, order):
     """Indices of nonzero digits by magnitude; entry 2i + 1 stands for -points[i].
 
     Bucket m (magnitude m + 1) is then order[starts[m] : starts[m + 1]].
@@ -184,7 +184,7 @@ def sum_segments(segments, count, group, pairs):
 
 
 @jit
-def _fill_buckets(points, order, starts, buckets, group, pairs, segments):
+def fill_buckets(points, order, starts, buckets, group, pairs, segments):
     """buckets[m] = sum of its points. A bucket longer than a group is summed in pieces of one group each."""
     half = len(starts) - 2
     capacity = len(group) - 1

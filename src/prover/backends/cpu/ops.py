@@ -17,6 +17,7 @@ from prover.backends.cpu.limbs import (
     FP2,
     FR,
     I64,
+    FieldType,
     call_mul,
     call_sqr,
     element_pointer,
@@ -234,3 +235,32 @@ def fr_limb(tyctx, x, index):
         return b.trunc(b.lshr(args[0], shift), I64)
 
     return types.uint64(FR, types.int64), codegen
+
+
+@intrinsic
+def conjugate(tyctx, x):
+    """c0 - c1 u of an Fp2 value; an Fp value is its own conjugate."""
+    if x not in (FP, FP2):
+        return None
+
+    def codegen(ctx: Any, b: Any, sig: Any, args: Any) -> Any:
+        if x == FP:
+            return args[0]
+        c0, c1 = halves(b, args[0])
+        return unite(b, c0, gen_sub(b, ir.Constant(c1.type, 0), c1, FP))
+
+    return x(x), codegen
+
+
+@intrinsic
+def is_reduced(tyctx, x):
+    """Whether the stored integers are below the modulus, as everything here takes for granted."""
+    if not isinstance(x, FIELDS):
+        return None
+
+    def codegen(ctx: Any, b: Any, sig: Any, args: Any) -> Any:
+        if isinstance(x, FieldType):
+            return b.icmp_unsigned("<", args[0], ir.Constant(wide(x), x.modulus))
+        return b.and_(*(b.icmp_unsigned("<", c, ir.Constant(c.type, FP.modulus)) for c in halves(b, args[0])))
+
+    return types.boolean(x), codegen
