@@ -125,7 +125,7 @@ class Story:
             *self.profile().samples(self.sample_ms * MS),
             *self._cpu(),
         ]  # fmt: skip
-        if self.with_ledger:
+        if self.with_ledger and self.buffers:
             events.extend(self._ledger())
         events.sort(key=lambda event: event.t_ns)
         return events

@@ -123,7 +123,9 @@ def test_taking_up_a_watch_again_doubles_nothing() -> None:
 
 def test_cpu_time_becomes_percents_over_at_least_200_ms() -> None:
     samples = [
-        wire.CpuSample(t_ns=START + k * 50 * MS, pid=41, user_ns=30 * k * MS, system_ns=10 * k * MS, minor_faults=100 * k)
+        wire.CpuSample(
+            t_ns=START + k * 50 * MS, pid=41, user_ns=30 * k * MS, system_ns=10 * k * MS, minor_faults=100 * k
+        )
         for k in range(21)
     ]
     process = folded(list(samples)).process
