@@ -66,7 +66,7 @@ class ConsoleApp(App[int]):
     """The console. It owns no process: its source does."""
 
     CSS_PATH: ClassVar[str] = "console.tcss"
-    TITLE: ClassVar[str | None] = "cuzktui"
+    TITLE = "cuzktui"
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
     BINDINGS: ClassVar[list[Binding]] = [  # type: ignore[assignment]
         Binding(

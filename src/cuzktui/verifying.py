@@ -1,4 +1,4 @@
-"""A proof on the screen is checked again by the prover's own command line, in a process of its own, from bytes alone."""
+"""A proof on the screen is checked again by the prover's command line, in a process of its own, from bytes alone."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def verify_job(job: JobView) -> str:
     """
     key = job.metrics.get("key_file")
     if not isinstance(key, str) or not Path(key).is_file():
-        raise BadRequest(
-            f"{job.job_id}: its key file is not known here; the prover itself verified it when it was made"
-        )
+        raise BadRequest(f"{job.job_id}: its key file is not known here; the prover verified it when it was made")
     try:
         proofs = bytes.fromhex(job.proof_hex)
     except ValueError as error:

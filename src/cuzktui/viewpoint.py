@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from cuzktui.model.snapshot import Lens, Snapshot
 from cuzktui.widgets.axis import NICE_S, window_for
 
-SHORTEST_AUTO_S = 20
+SHORTEST_AUTO_S = 10
 LONGEST_AUTO_S = 600
 IDLE_AUTO_S = 120
 """Once no job runs, the automatic window grows no further than this."""

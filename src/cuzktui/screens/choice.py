@@ -1,4 +1,4 @@
-"""A choice is a short list in a box: arrows and Enter, a first letter's number, or a click; Escape leaves all as it was."""
+"""A choice is a short list in a box: arrows and Enter, or a click; Escape leaves everything as it was."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from cuzktui.widgets.header import job_state, state_role
 from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 
-_COLUMNS = (("inner", 9), ("gap", 9), ("outer", 9), ("total", 9), ("peak", 9))
+_COLUMNS = (("gap", 9), ("inner", 9), ("outer", 9), ("total", 9), ("peak", 9))
+_NAME_CELLS = 28
 
 
 class JobsPanel(Canvas):
@@ -47,7 +48,7 @@ def jobs_grid(view: View, width: int, height: int) -> Grid:
     if inside < 1 or width < 30:
         return grid
     room = width - 4
-    columns = _COLUMNS[: max(0, (room - 34) // 9)]
+    columns = _COLUMNS[: max(0, (room - _NAME_CELLS - 11) // 9)]
     name_cells = room - 11 - sum(cells for _, cells in columns)
     if not shown:
         words(

@@ -12,7 +12,9 @@ from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 
 _NAME_CELLS = 12
-_WIDE_CELLS = 66
+_RATE_CELLS = 18
+_OPS = {"point_add": "adds", "constraint": "rows", "sha256_block": "blocks", "point_double": "doubles"}
+"""Shorter words for what is counted."""
 
 
 class KernelPanel(Canvas):
@@ -58,18 +60,17 @@ def _draw_row(grid: Grid, view: View, row: KernelRow, whole_ns: int, has_roof: b
         grid.put_right(x + 5, y, figure, Role.MUTED)
         x += 6
     room = 2 + width - x
-    if room >= _WIDE_CELLS - 48 and (rate := _rate(row)):
-        words(grid, x, y, [(rate, Role.FAINT)], 16, view.glyphs)
-        x += 17
-        room -= 17
+    if room >= _RATE_CELLS + 5 and (rate := _rate(row)):
+        words(grid, x + 1, y, [(rate, Role.FAINT)], _RATE_CELLS, view.glyphs)
+        room -= _RATE_CELLS + 2
     if room >= 3:
-        shown = spark([float(v) for v in row.recent_ns], min(room, 24), view.glyphs)
+        shown = spark([float(v) for v in row.recent_ns], min(room, 24), view.glyphs, ceiling=max(row.recent_ns) * 1.25)
         grid.put_right(2 + width, y, shown, Role.KERNEL)
 
 
 def _rate(row: KernelRow) -> str:
     if row.ops_per_s is not None:
-        return f"{fmt.count(row.ops_per_s)} {row.op}/s"
+        return f"{fmt.count(row.ops_per_s)} {_OPS.get(row.op, row.op)}/s"
     return fmt.rate(row.bytes_per_s) if row.bytes_per_s is not None else ""
 
 
