@@ -36,15 +36,17 @@ class _Hasher:
         self._r1cs = r1cs
         self._values = fr_to_ints(r1cs.table)
         first: dict[int, int] = {}
-        # -1 marks a zero; equal values share the place of the first.
         self._canonical = np.array(
             [first.setdefault(value, i) if value else -1 for i, value in enumerate(self._values)], np.int64
         )
+        """Place in the table of the first equal value; -1 for a zero."""
         self._place = first
         self._numbers = np.full(len(self._values), -1, np.int64)
+        """Number of each place, -1 until a row names it."""
         self._extra: dict[int, int] = {}
+        """Numbers of values that only merged terms have."""
         self._order: list[int] = []
-        """Values met only as sums of merged terms, by value, and the numbers' values in order of appearance."""
+        """The values, by number."""
         self._lines = {id(stamp.template): _interleave(stamp.template) for stamp in r1cs.stamps}
         longest = max((int(np.diff(lines[0]).max(initial=0)) for lines in self._lines.values()), default=0)
         self._buffers = [np.empty(max(_BUFFER_WORDS, 1 + 2 * longest), np.uint32) for _ in range(2)]
@@ -52,6 +54,7 @@ class _Hasher:
         self._state = np.zeros(3, np.int64)
         """Words in the buffer, coefficients numbered so far, why the encoder stopped."""
         self._named = np.zeros(len(self._values), np.int64)
+        """Places that the last call of the encoder numbered."""
 
     def digest(self) -> bytes:
         r1cs = self._r1cs

@@ -104,7 +104,7 @@ def _hash(table, children, digests, num_wires):  # type: ignore[no-untyped-def]
     for instance in range(children.shape[0]):
         for i in range(width - 1):
             st_fr(state, i + 1, ld_fr(children, instance * (width - 1) + i))
-        poseidon_wires(table, state, spare, wires, 0)
+        poseidon_wires(table, state, spare, wires, np.int64(0))
         st_fr(digests, instance, ld_fr(wires, num_wires - 1))
 
 
@@ -169,7 +169,8 @@ def _mix(state, spare, matrix):  # type: ignore[no-untyped-def]
         for i in range(width):
             total = fr_add(total, fr_mul(ld_fr(matrix, i * width + j), ld_fr(state, i)))
         st_fr(spare, j, total)
-    state[:] = spare
+    for i in range(width):
+        st_fr(state, i, ld_fr(spare, i))
 
 
 @jit
