@@ -79,7 +79,6 @@ class _Hasher:
                     if self._state[2] == _FULL:
                         flush()
                     elif self._state[2] == _REPEATED:
-                        flush()
                         self._encode_merged(stamp, line)
                         line += 1
             flush()
@@ -102,7 +101,7 @@ class _Hasher:
         return reached
 
     def _encode_merged(self, stamp: Stamp, flat: int) -> None:
-        """One line in which a wire stands twice; it fills an empty buffer."""
+        """One line in which a wire stands twice; the encoder has seen that it fits."""
         template = stamp.template
         indptr, columns, coefficients = self._lines[id(template)]
         instance, line = divmod(flat, 3 * template.num_rows)
@@ -116,8 +115,9 @@ class _Hasher:
         words = [len(kept)]
         for wire, value in kept:
             words += [wire, self._number(value)]
-        self._buffers[0][: len(words)] = words
-        self._state[0] = len(words)
+        at = int(self._state[0])
+        self._buffers[0][at : at + len(words)] = words
+        self._state[0] = at + len(words)
 
     def _number(self, value: int) -> int:
         place = self._place.get(value)
