@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
+
+import numpy as np
 
 from prover.errors import BadFile
 from prover.files.binfile import open_regular
 
 MAX_BYTES = 4 << 20
 """A verification key of 11 000 public inputs; parsed, the worst text of this size takes under 100 MB."""
+MAX_DEPTH = 64
 MAX_DIGITS = 160
 """Decimal digits of a field element, with room: Fp has 115."""
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+"""A string, or what begins like one and never ends; possessive, so that no text makes it look twice."""
 
 
 class JsonFile:
@@ -23,17 +30,18 @@ class JsonFile:
 
     def __init__(self, path: str | os.PathLike[str], content: bytes | None = None) -> None:
         self.path = path
+        content = self._read() if content is None else content
+        if _depth(content) > MAX_DEPTH:
+            raise BadFile(path, "", f"is JSON nested deeper than {MAX_DEPTH} levels")
         try:
             self.root: object = json.loads(
-                (self._read() if content is None else content).decode("utf-8-sig"),
+                content.decode("utf-8-sig"),
                 object_pairs_hook=self._unique, parse_constant=self._no_constant, parse_float=self._no_float,
             )  # fmt: skip
         except UnicodeDecodeError as error:
             raise BadFile(path, f"offset {error.start}", "is not UTF-8 text, so not JSON") from error
         except json.JSONDecodeError as error:
             raise BadFile(path, f"line {error.lineno}, column {error.colno}", f"is not JSON: {error.msg}") from error
-        except RecursionError as error:
-            raise BadFile(path, "", "is JSON nested too deeply") from error
         except ValueError as error:
             raise BadFile(path, "", f"holds a number that is out of range: {str(error)[:60]}") from error
 
@@ -92,6 +100,16 @@ class JsonFile:
 
     def _no_float(self, text: str) -> object:
         raise BadFile(self.path, "", f"holds the fraction {text[:24]}, and every number here is an integer")
+
+
+def _depth(content: bytes) -> int:
+    """Deepest nesting of the text, brackets inside strings not counted.
+
+    Measured before parsing: the parser recurses on the C stack, and a raised recursion limit lets it run off its end.
+    """
+    bare = np.frombuffer(_STRING.sub(b"", content), np.uint8)
+    steps = np.isin(bare, (ord("["), ord("{"))).astype(np.int32) - np.isin(bare, (ord("]"), ord("}")))
+    return int(np.cumsum(steps).max(initial=0))
 
 
 def _kind(value: object) -> str:
