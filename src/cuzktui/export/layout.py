@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from cuzktui.analysis.finding import finding
 from cuzktui.analysis.plateau import FALLS
 from cuzktui.analysis.report import analyse
@@ -118,7 +120,8 @@ def lay_out(events: list[wire.Event]) -> Layout:
     _lay_jobs(layout, snapshot, events)
     _lay_counters(layout, snapshot)
     _lay_marks(layout, snapshot, events)
-    used = {lane.process for lane in layout.lanes} | {counter.process for counter in layout.counters}
+    parts: list[Lane | Counter | Instant] = [*layout.lanes, *layout.counters, *layout.instants]
+    used = {part.process for part in parts}
     layout.processes = {n: name for n, name in layout.processes.items() if n in used or n == PROVER}
     return layout
 
@@ -256,17 +259,18 @@ def _lay_counters(layout: Layout, snapshot: Snapshot) -> None:
 
 
 def _counter(process: int, name: str, unit: str, series: Series, keys: tuple[str, ...]) -> Counter:
-    columns = [series.column(key).tolist() for key in keys]
+    """Columns that were never read, or never anything but 0, are left out; so are rows equal to the one before."""
+    columns = {key: series.column(key) for key in keys}
+    used = tuple(key for key in keys if np.nanmax(columns[key], initial=0.0) > 0.0)
     rows: list[tuple[int, tuple[float, ...]]] = []
-    for t_ns, values in zip(series.t_ns.tolist(), zip(*columns, strict=True), strict=True):
+    values_of = zip(*(columns[key].tolist() for key in used), strict=True)
+    for t_ns, values in zip(series.t_ns.tolist(), values_of, strict=False):
         if any(math.isnan(value) for value in values) or (rows and rows[-1][1] == values):
             continue
         if rows and rows[-1][0] == t_ns:
             rows.pop()
         rows.append((t_ns, values))
-    used = [k for k in range(len(keys)) if any(row[1][k] for row in rows)] or list(range(len(keys)))
-    kept = tuple((t_ns, tuple(values[k] for k in used)) for t_ns, values in rows)
-    return Counter(process, name, unit, tuple(keys[k] for k in used), kept)
+    return Counter(process, name, unit, used, tuple(rows))
 
 
 def _lay_marks(layout: Layout, snapshot: Snapshot, events: list[wire.Event]) -> None:
