@@ -1,7 +1,8 @@
 """Number-theoretic transforms over Fr without a bit reversal: DIF takes natural to bit-reversed order, DIT back.
 
-A coset costs nothing: its shift sits in the twiddle table. Two layers are fused in each pass over memory, and once a
-block fits the L2 cache all of its remaining layers are done there. Neither transform divides by the size.
+A coset costs nothing: its shift sits in the twiddles. Two layers are fused in each pass over memory, and once a block
+fits the L2 cache all of its remaining layers are done there. Twiddles of those layers are a table; the long layers
+make theirs on the way, which is as fast as reading a table as large as the data. Neither transform divides by the size.
 """
 
 from __future__ import annotations
@@ -15,62 +16,65 @@ import numpy.typing as npt
 
 from prover.backends.cpu.field import ints_to_fr, ld_fr, power_sequence, st_fr
 from prover.backends.cpu.jit import jit
-from prover.backends.cpu.ops import add, mul, mul_inline, sub
+from prover.backends.cpu.ops import add, mul, mul_inline, sqr, sub
 from prover.backends.cpu.workers import Tick, Workers, ranges
 from prover.params import ROOT_SNARKJS, R, root_of_unity
 
 U64 = npt.NDArray[np.uint64]
 BLOCK = 1 << 13
 """Elements finished in cache: 256 kB and as many twiddles."""
-TABLE_CHUNK = 1 << 14
+STRIP = 256
+"""Twiddles made at a time in a long layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Twiddles:
-    """Factors of all layers of one transform: row h + k is s^(n/2h) w_2h^k for the layer of half-size h, k < h."""
+    """Factors of all layers of one transform: s^(n/2h) w_2h^k for the layer of half-size h, k < h."""
 
+    log_size: int
     table: U64
-    """(n, 4) Montgomery; row 0 is unused."""
+    """(min(n, BLOCK), 4) Montgomery: row h + k for the short layers; row 0 is unused."""
+    layers: tuple[tuple[int, int], ...]
+    """(s^(n/2h), w_2h) of layer log2 h, as integers."""
     is_subgroup: bool
     """The shift is 1, so the smallest layers have factors 1."""
 
     @property
     def size(self) -> int:
-        return len(self.table)
+        return 1 << self.log_size
 
     @property
     def products(self) -> int:
-        """Fr products of one transform."""
-        layers = self.size.bit_length() - 1
-        return self.size // 2 * layers
+        """Fr products of one transform's butterflies."""
+        return self.size // 2 * self.log_size
+
+    @property
+    def passes(self) -> int:
+        """Times that one transform reads and writes all of the data."""
+        return 1 + max(0, self.log_size - BLOCK.bit_length() + 2) // 2
 
 
-def twiddles(
-    log_size: int, workers: Workers, *, root: int = ROOT_SNARKJS, shift: int = 1, inverse: bool = False
-) -> Twiddles:
-    """The table of a transform of 2^log_size elements.
+def twiddles(log_size: int, *, root: int = ROOT_SNARKJS, shift: int = 1, inverse: bool = False) -> Twiddles:
+    """The factors of a transform of 2^log_size elements.
 
     Args:
         root: a 2^32-th root of unity.
         shift: evaluates at shift * w^i instead of w^i.
-        inverse: the table of the DIF that undoes the DIT of the same root and shift, up to the factor 2^log_size.
+        inverse: for the DIF that undoes the DIT of the same root and shift, up to the factor 2^log_size.
 
     Raises:
         DomainTooLarge: log_size exceeds 32.
     """
-    size = 1 << log_size
-    table = np.zeros((size, 4), np.uint64)
-    sign = -1 if inverse else 1
-    tasks = []
-    for layer in range(log_size):
-        half = 1 << layer
-        omega = pow(root_of_unity(layer + 1, root), sign, R)
-        start = pow(shift, sign * (size // (2 * half)), R)
-        for low in range(0, half, TABLE_CHUNK):
-            rows = table[half + low : half + min(half, low + TABLE_CHUNK)]
-            tasks.append(partial(power_sequence, omega, start * pow(omega, low, R) % R, rows))
-    workers.run(tasks)
-    return Twiddles(table, shift % R == 1)
+    size, sign = 1 << log_size, -1 if inverse else 1
+    layers = tuple(
+        (pow(shift, sign * (size >> layer + 1), R), pow(root_of_unity(layer + 1, root), sign, R))
+        for layer in range(log_size)
+    )
+    table = np.zeros((min(size, BLOCK), 4), np.uint64)
+    for layer, (start, omega) in enumerate(layers):
+        if 2 << layer <= BLOCK:
+            power_sequence(omega, start, table[1 << layer : 2 << layer])
+    return Twiddles(log_size, table, layers, shift % R == 1)
 
 
 def dif(data: U64, tw: Twiddles, workers: Workers, tick: Tick | None = None) -> None:
@@ -81,7 +85,7 @@ def dif(data: U64, tw: Twiddles, workers: Workers, tick: Tick | None = None) -> 
     size = _checked(data, tw)
     half = size // 2
     while 2 * half > BLOCK:
-        _pass(_dif_pair, data, tw, half, workers, tick)
+        _pass(_dif_long, data, tw, half, workers, tick)
         half //= 4
     block = 2 * half
     if block > 1:
@@ -109,7 +113,7 @@ def dit(data: U64, tw: Twiddles, workers: Workers, tick: Tick | None = None) -> 
         workers.run(tasks, tick)
     half = 2 * block
     while half < size:
-        _pass(_dit_pair, data, tw, half, workers, tick)
+        _pass(_dit_long, data, tw, half, workers, tick)
         half *= 4
 
 
@@ -132,7 +136,7 @@ def _natural(values: U64, threads: int, root: int, shift: int, *, inverse: bool)
     data = np.array(values, order="C")
     workers = Workers(threads)
     try:
-        tw = twiddles(len(data).bit_length() - 1, workers, root=root, shift=shift, inverse=inverse)
+        tw = twiddles(len(data).bit_length() - 1, root=root, shift=shift, inverse=inverse)
         if inverse:
             dif(data, tw, workers)
             bit_reverse(data)
@@ -163,53 +167,98 @@ def _checked(data: U64, tw: Twiddles) -> int:
     return tw.size
 
 
-def _pass(
-    kernel: Callable[..., None], data: U64, tw: Twiddles, half: int, workers: Workers, tick: Tick | None
-) -> None:
-    """Layers `half` and half/2 over the whole array, cut by blocks while there are many and inside them else."""
-    size, quarter = tw.size, half // 2
-    pieces = 4 * workers.threads
-    if size // (2 * half) >= pieces:
-        cuts = [(low, high, 0, quarter) for low, high in ranges(size, pieces, 2 * half)]
-    else:
-        cuts = [(0, size, low, high) for low, high in ranges(quarter, pieces, 64)]
-    workers.run([partial(kernel, data, tw.table, half, *cut) for cut in cuts], tick)
+def _pass(kernel: Callable[..., None], data: U64, tw: Twiddles, half: int, workers: Workers, tick: Tick | None) -> None:
+    """Layers `half` and half/2 over the whole array, cut across the blocks."""
+    start, omega = tw.layers[half.bit_length() - 1]
+    imaginary = pow(omega, half // 2, R)
+
+    def task(low: int, high: int) -> None:
+        first = ints_to_fr([start * pow(omega, low, R), omega, imaginary])
+        kernel(data, half, low, high, first, np.empty((3 * STRIP, 4), np.uint64))
+
+    workers.run([partial(task, low, high) for low, high in ranges(half // 2, 4 * workers.threads, STRIP)], tick)
 
 
 @jit
-def _dif_pair(data, tw, half, start, stop, low, high):
-    quarter = half // 2
-    for base in range(start, stop, 2 * half):
-        for k in range(low, high):
-            i = base + k
-            x0, x1 = ld_fr(data, i), ld_fr(data, i + quarter)
-            x2, x3 = ld_fr(data, i + half), ld_fr(data, i + half + quarter)
-            y0, y1 = add(x0, x2), add(x1, x3)
-            y2 = mul_inline(sub(x0, x2), ld_fr(tw, half + k))
-            y3 = mul_inline(sub(x1, x3), ld_fr(tw, half + quarter + k))
-            s = ld_fr(tw, quarter + k)
-            st_fr(data, i, add(y0, y1))
-            st_fr(data, i + quarter, mul_inline(sub(y0, y1), s))
-            st_fr(data, i + half, add(y2, y3))
-            st_fr(data, i + half + quarter, mul_inline(sub(y2, y3), s))
+def _strip_twiddles(first, count, strip):
+    """Rows 3k.. of `strip` become t, t i, t^2 for t = first[0] first[1]^k; first[0] moves on to the next strip."""
+    t, omega, imaginary = ld_fr(first, 0), ld_fr(first, 1), ld_fr(first, 2)
+    for k in range(count):
+        st_fr(strip, 3 * k, t)
+        st_fr(strip, 3 * k + 1, mul(t, imaginary))
+        st_fr(strip, 3 * k + 2, sqr(t))
+        t = mul(t, omega)
+    st_fr(first, 0, t)
 
 
 @jit
-def _dit_pair(data, tw, half, start, stop, low, high):
+def _dif_long(data, half, low, high, first, strip):
+    """Two fused DIF layers over columns low..high of every block."""
+    for at in range(low, high, STRIP):
+        count = min(STRIP, high - at)
+        _strip_twiddles(first, count, strip)
+        for base in range(at, len(data), 2 * half):
+            for k in range(count):
+                t, ti, s = ld_fr(strip, 3 * k), ld_fr(strip, 3 * k + 1), ld_fr(strip, 3 * k + 2)
+                _dif_quad(data, base + k, half // 2, t, ti, s)
+
+
+@jit
+def _dit_long(data, half, low, high, first, strip):
+    """Two fused DIT layers over columns low..high of every block."""
+    for at in range(low, high, STRIP):
+        count = min(STRIP, high - at)
+        _strip_twiddles(first, count, strip)
+        for base in range(at, len(data), 2 * half):
+            for k in range(count):
+                t, ti, s = ld_fr(strip, 3 * k), ld_fr(strip, 3 * k + 1), ld_fr(strip, 3 * k + 2)
+                _dit_quad(data, base + k, half // 2, t, ti, s)
+
+
+@jit(inline="always")
+def _dif_quad(data, i, quarter, t, ti, s):
+    x0, x1 = ld_fr(data, i), ld_fr(data, i + quarter)
+    x2, x3 = ld_fr(data, i + 2 * quarter), ld_fr(data, i + 3 * quarter)
+    y0, y1 = add(x0, x2), add(x1, x3)
+    y2 = mul_inline(sub(x0, x2), t)
+    y3 = mul_inline(sub(x1, x3), ti)
+    st_fr(data, i, add(y0, y1))
+    st_fr(data, i + quarter, mul_inline(sub(y0, y1), s))
+    st_fr(data, i + 2 * quarter, add(y2, y3))
+    st_fr(data, i + 3 * quarter, mul_inline(sub(y2, y3), s))
+
+
+@jit(inline="always")
+def _dit_quad(data, i, quarter, t, ti, s):
+    x0, x1 = ld_fr(data, i), mul_inline(ld_fr(data, i + quarter), s)
+    x2, x3 = ld_fr(data, i + 2 * quarter), mul_inline(ld_fr(data, i + 3 * quarter), s)
+    y0, y1 = add(x0, x1), sub(x0, x1)
+    y2 = mul_inline(add(x2, x3), t)
+    y3 = mul_inline(sub(x2, x3), ti)
+    st_fr(data, i, add(y0, y2))
+    st_fr(data, i + quarter, add(y1, y3))
+    st_fr(data, i + 2 * quarter, sub(y0, y2))
+    st_fr(data, i + 3 * quarter, sub(y1, y3))
+
+
+@jit
+def _dif_pair(data, tw, half, start, stop):
+    """Layers `half` and half/2 of the blocks in start..stop."""
     quarter = half // 2
     for base in range(start, stop, 2 * half):
-        for k in range(low, high):
-            i = base + k
-            s = ld_fr(tw, quarter + k)
-            x0, x1 = ld_fr(data, i), mul_inline(ld_fr(data, i + quarter), s)
-            x2, x3 = ld_fr(data, i + half), mul_inline(ld_fr(data, i + half + quarter), s)
-            y0, y1 = add(x0, x1), sub(x0, x1)
-            y2 = mul_inline(add(x2, x3), ld_fr(tw, half + k))
-            y3 = mul_inline(sub(x2, x3), ld_fr(tw, half + quarter + k))
-            st_fr(data, i, add(y0, y2))
-            st_fr(data, i + quarter, add(y1, y3))
-            st_fr(data, i + half, sub(y0, y2))
-            st_fr(data, i + half + quarter, sub(y1, y3))
+        for k in range(quarter):
+            t, ti, s = ld_fr(tw, half + k), ld_fr(tw, half + quarter + k), ld_fr(tw, quarter + k)
+            _dif_quad(data, base + k, quarter, t, ti, s)
+
+
+@jit
+def _dit_pair(data, tw, half, start, stop):
+    """Layers half/2 and `half` of the blocks in start..stop."""
+    quarter = half // 2
+    for base in range(start, stop, 2 * half):
+        for k in range(quarter):
+            t, ti, s = ld_fr(tw, half + k), ld_fr(tw, half + quarter + k), ld_fr(tw, quarter + k)
+            _dit_quad(data, base + k, quarter, t, ti, s)
 
 
 @jit
@@ -218,7 +267,7 @@ def _dif_blocks(data, tw, start, stop, block, is_subgroup):
     for base in range(start, stop, block):
         half = block // 2
         while half > 2 or (half == 2 and not is_subgroup):
-            _dif_pair(data, tw, half, base, base + block, 0, half // 2)
+            _dif_pair(data, tw, half, base, base + block)
             half //= 4
         if half == 2:
             _dif_last_pair(data, tw, base, base + block)
@@ -261,7 +310,7 @@ def _dit_blocks(data, tw, start, stop, block):
                 st_fr(data, i + 1, sub(x, y))
             half = 4
         while half < block:
-            _dit_pair(data, tw, half, base, base + block, 0, half // 2)
+            _dit_pair(data, tw, half, base, base + block)
             half *= 4
 
 
