@@ -1,6 +1,6 @@
 """`cuzk-prover`: one verb a task; a fault is one line on stderr and exit code 2; no verb loads what it does not need.
 
-Exit codes: 0 done (verify: valid), 1 invalid proof, 2 bad input or usage, 130 interrupted.
+Exit codes: 0 done (verify: valid), 1 invalid proof, 2 bad input or usage, 70 a fault of this program, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from typing import NoReturn
 
 from prover import __version__
@@ -48,6 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
         return fail("out of memory", 2)
     except OSError as error:
         return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+    except Exception:
+        traceback.print_exc()
+        return fail("internal fault, see above; please report it", 70)
 
 
 def fail(text: str, code: int) -> int:

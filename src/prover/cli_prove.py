@@ -121,7 +121,9 @@ def _workload(arguments: argparse.Namespace, threads: int, run: Run) -> Workload
 
         with run.stage(Stage.SRS):
             zkey = read_zkey(arguments.zkey)
-        return FileWorkload(arguments.zkey.name, zkey, arguments.wtns, arguments.r1cs, threads=threads)
+        files = FileWorkload(arguments.zkey.name, zkey, arguments.wtns, arguments.r1cs, threads=threads)
+        files.require_satisfied(run)
+        return files
     from prover.builtin import BuiltinWorkload
     from prover.keycache import KeyCache
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from prover.errors import UnsatisfiedWitness
 from prover.files.r1cs_file import read_r1cs
 from prover.files.wtns import read_wtns, require_length
@@ -53,6 +55,16 @@ class FileWorkload:
     def witness(self, circuit: int, assignment: U64, run: Run) -> None:
         with run.span("copy witness", stage=Stage.WITNESS, circuit=circuit, moved_bytes=2 * assignment.nbytes):
             assignment[:] = self._witness
+
+    def require_satisfied(self, run: Run) -> None:
+        """Where the r1cs is at hand, finds an unsatisfied witness before a backend is loaded for it.
+
+        Raises:
+            UnsatisfiedWitness: naming the first failing constraint.
+        """
+        if self._r1cs is not None:
+            a, b, c = (np.empty((self.domain_size, 4), np.uint64) for _ in range(3))
+            self.eval_abc(0, self._witness, a, b, c, run)
 
     def eval_abc(self, circuit: int, assignment: U64, a: U64, b: U64, c: U64, run: Run) -> None:
         done = 0
