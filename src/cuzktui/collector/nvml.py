@@ -148,7 +148,7 @@ class GpuSampler(threading.Thread):
             count = self._nvml.nvmlDeviceGetCount()
             for index in range(count):
                 handle = self._nvml.nvmlDeviceGetHandleByIndex(index)
-                self._handles.append((index, handle, self._name(handle)))
+                self._handles.append((index, handle, self._device_name(handle)))
         except Exception as error:
             self._handles.clear()
             self._tell(False, _why(error))
@@ -159,7 +159,7 @@ class GpuSampler(threading.Thread):
         self._tell(True, ", ".join(name for _, _, name in self._handles))
         return True
 
-    def _name(self, handle: Any) -> str:
+    def _device_name(self, handle: Any) -> str:
         try:
             name = self._nvml.nvmlDeviceGetName(handle)
         except Exception:

@@ -23,6 +23,8 @@ def read_recording(path: Path | str) -> Iterator[wire.Event]:
     parts = parts_of(first)
     if not parts:
         raise BadFile(path, "", "there is no such recording")
+    if not any(part.stat().st_size for part in parts):
+        raise BadFile(path, "", "is empty; this is no recording of cuzktui")
     for part in parts:
         yield from _read_part(part)
 

@@ -113,8 +113,8 @@ class Recorder:
                 self._jobs.discard(job_id)
 
     def _moved(self, event: wire.MemSample) -> bool:
-        level = self._level.setdefault(event.pid, event.resident_bytes)
-        if abs(event.resident_bytes - level) < STILL_BYTES:
+        level = self._level.get(event.pid)
+        if level is not None and abs(event.resident_bytes - level) < STILL_BYTES:
             return False
         self._level[event.pid] = event.resident_bytes
         return True
