@@ -6,14 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from prover.arena import Arena
 from prover.backends.cpu import field, points
 from prover.backends.cpu.batch_sum import batch_sum
 from prover.backends.cpu.check import first_bad_g1, first_bad_g2
 from prover.backends.cpu.msm import msm
 from prover.backends.cpu.ntt import bit_reverse, dif, dit, quotient_in_place, twiddles
+from prover.backends.cpu.split import chosen, split, tail_rows
 from prover.backends.cpu.workers import Workers
-from prover.run import Run
-from prover.wire import Stage
+from prover.keys import HBasis, ProvingKey, Query, QueryName, VerifyingKey
+from prover.run import Run, silent
+from prover.wire import Policy, Stage
 
 
 def compile_kernels(run: Run) -> None:
@@ -23,6 +26,7 @@ def compile_kernels(run: Run) -> None:
         ("NTT", _ntt),
         ("MSM in G1", lambda: _msm(points.g1_generator())),
         ("MSM in G2", lambda: _msm(points.g2_generator())),
+        ("splitting assignments", _split),
         ("subgroup checks", _checks),
     ]
     for done, (what, step) in enumerate(steps):
@@ -56,6 +60,30 @@ def _msm(generator: field.U64) -> None:
     points.multiply(generator, 3)
     points.negate(generator)
     points.add(generator, generator)
+
+
+def _split() -> None:
+    """A key of three wires, one in the tail; its points are all the generator."""
+    g1, g2 = points.g1_generator(), points.g2_generator()
+    wires = np.arange(3, dtype=np.uint32)
+    in_g1, in_g2 = np.repeat(g1[None], 3, axis=0), np.repeat(g2[None], 3, axis=0)
+    vk = VerifyingKey(g1, g2, g2, g2, in_g1[:1])
+    key = ProvingKey(
+        vk, g1, g1, 3, 0, 1, 2, Query(in_g1, wires), Query(in_g1, wires), Query(in_g2, wires),
+        Query(in_g1[:2], None, 1), in_g1[:2], HBasis.LAGRANGE_ODD, b"",
+    )  # fmt: skip
+    arena = Arena(lambda _event: None)
+    scope = arena.scope("", Policy.SYNC_4K)
+    workers = Workers(1)
+    try:
+        parts = split(key, [field.powers(5, 3)], scope, silent(), workers)
+        chosen(key.a_query, parts.ones[0])
+        chosen(key.l_query, parts.ones[0])
+        tail_rows(parts.scalars[0], parts.queries[QueryName.A].rows)
+        parts.close()
+    finally:
+        scope.release()
+        arena.close()
 
 
 def _checks() -> None:
