@@ -23,6 +23,7 @@ class ProgressLines:
         """Set when the session is being ended: that its processes end is no news then."""
         self._began_ns: dict[Stage, int] = {}
         self._changing = False
+        self._jobs: set[str] = set()
         self._told: dict[tuple[Stage, str], int] = {}
 
     def apply(self, event: wire.Event) -> None:
@@ -36,7 +37,9 @@ class ProgressLines:
             case _ if self._quiet:
                 return
             case wire.JobSubmitted(circuit=circuit, num_circuits=count, policy=policy, job_id=job_id):
-                self.line(f"job {job_id}: {circuit} x {count}, {policy}")
+                if job_id not in self._jobs:
+                    self._jobs.add(job_id)
+                    self.line(f"job {job_id}: {circuit} x {count}, {policy}")
             case wire.StageBegan(stage=stage, circuit=None):
                 self._began_ns[stage] = event.t_ns
                 if stage in (*wire.TOP_STAGES, Stage.COMPILE):

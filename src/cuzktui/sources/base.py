@@ -16,8 +16,9 @@ class Source(Protocol):
     kind: str
     """live: own prover; attached: somebody else's; replay: a recording."""
 
-    title: str
-    """What the header shows: `prover 41207`, `run.jsonl` ..."""
+    @property
+    def title(self) -> str:
+        """What the header shows: `prover 41207`, `run.jsonl` ..."""
 
     @property
     def owns_prover(self) -> bool:

@@ -144,6 +144,10 @@ class Session:
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(timeout=1)
+        self.forget_folder()
+
+    def forget_folder(self) -> None:
+        """Removes the session's folder of logs and socket, also when the process that used it was killed."""
         if not (self.spec.keep_prover and self.spec.start_prover):
             shutil.rmtree(self._dir, ignore_errors=True)
 
