@@ -81,3 +81,46 @@ fp2_product_chain(Fp2* values, u32 count) {
     for (u32 i = 0; i < count; ++i) a = a * b, b = b * a;
     store(values + 2 * global_thread(), a), store(values + 2 * global_thread() + 1, b);
 }
+
+// partial[t] = sum of a[i] b[i] over the i that thread t takes.
+CUZK_KERNEL(256, 2)
+fr_dot(const Fr* a, const Fr* b, u32 n, Fr* partial) {
+    Fr sum = Fr::zero();
+    for (u32 i = global_thread(); i < n; i += global_threads()) sum = sum + load(a + i) * load(b + i);
+    store(partial + global_thread(), sum);
+}
+
+// Uniform Fr elements (Montgomery form) from a counter: splitmix64 limbs, top limb cut to 254 bits, so below r.
+CUZK_KERNEL(256, 4)
+fr_random(u64 seed, u32 n, Fr* r) {
+    for (u32 i = global_thread(); i < n; i += global_threads()) {
+        Fr value;
+        for (u32 k = 0; k < 4; ++k) {
+            u64 z = seed + (4ull * i + k + 1) * 0x9e3779b97f4a7c15ull;
+            z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+            z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+            z ^= z >> 31;
+            value.v[2 * k] = static_cast<u32>(z), value.v[2 * k + 1] = static_cast<u32>(z >> 32);
+        }
+        value.v[7] &= 0x3fffffffu;
+        store(r + i, value);
+    }
+}
+
+// Turns uniform elements into a witness-like mix by the low bits of `dice`: 45 % 0, 35 % 1, 8 % a byte, 2 % -1, 10 % kept.
+CUZK_KERNEL(256, 4)
+fr_witness(const Fr* dice, u32 n, Fr* values) {
+    for (u32 i = global_thread(); i < n; i += global_threads()) {
+        const u32 face = dice[i].v[1] % 100, byte = dice[i].v[2] % 254 + 2;
+        if (face >= 90) continue;
+        Fr value = Fr::zero();
+        if (face >= 88) value = Fr::zero() - Fr::one();
+        else if (face >= 80)
+            for (u32 bit = 8; bit-- > 0;) {
+                value = value + value;
+                if (byte >> bit & 1) value = value + Fr::one();
+            }
+        else if (face >= 45) value = Fr::one();
+        store(values + i, value);
+    }
+}

@@ -11,6 +11,9 @@
 #include "reduce_g1.cu"
 #undef CUZK_CHUNK_BLOCKS
 #include "reduce_g2.cu"
+#include "fixed_base_g1.cu"
+#undef CUZK_TABLE_BLOCKS
+#include "fixed_base_g2.cu"
 #include "ntt.cu"
 #include "probe.cu"
 
@@ -23,7 +26,8 @@ cuzk::Quad plane[2 * 2048];
 #define GROUP(g)                                                                                                  \
     PLAIN(g##_products_first) PLAIN(g##_products) PLAIN(g##_invert) PLAIN(g##_sums_first) PLAIN(g##_sums)          \
     PLAIN(g##_singles) PLAIN(g##_reduce_chunks) PLAIN(g##_sum_buckets) COOPERATIVE(g##_sum_by_bit)                 \
-    COOPERATIVE(g##_fold_windows) PLAIN(g##_sums_probe)
+    COOPERATIVE(g##_fold_windows) PLAIN(g##_sums_probe) PLAIN(g##_fill_table)       \
+    PLAIN(g##_multiply_table)
 
 // Returns 0, or 1 where no kernel has that name.
 extern "C" int run(const char* name, unsigned grid_x, unsigned grid_y, unsigned threads, void** arguments) {
@@ -44,6 +48,9 @@ extern "C" int run(const char* name, unsigned grid_x, unsigned grid_y, unsigned 
     PLAIN(fr_ops)
     PLAIN(fp_ops)
     PLAIN(fp2_ops)
+    PLAIN(fr_dot)
+    PLAIN(fr_random)
+    PLAIN(fr_witness)
     GROUP(g1)
     GROUP(g2)
     return 1;

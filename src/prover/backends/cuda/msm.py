@@ -42,6 +42,10 @@ class Curve:
         return f"{self.name}_add"
 
     @property
+    def complete_op(self) -> str:
+        return f"{self.name}_xyzz_add"
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return (2, 6) if self.name == "g1" else (2, 2, 6)
 
@@ -111,7 +115,7 @@ class Msm:
         name = self.curve.name
         self.launcher.launch(
             f"{name}_sum_buckets", (1 << log_partials) // 128, 128, sums, buckets.lengths, buckets.sum_starts,
-            buckets.num_buckets, partials, ops=buckets.num_buckets, op=self.curve.op,
+            buckets.num_buckets, partials, ops=buckets.num_buckets, op=self.curve.complete_op,
         )  # fmt: skip
         slots = self.launcher.empty((log_partials + 1) * self.curve.xyzz_bytes)
         self.launcher.launch(f"{name}_sum_by_bit", (1, 1), 128, partials, partials, log_partials, log_partials, slots)
@@ -178,11 +182,11 @@ class Msm:
         plain, weighted = (self.launcher.empty(chunks * self.curve.xyzz_bytes) for _ in range(2))
         self.launcher.launch(
             f"{self.curve.name}_reduce_chunks", ceil_div(chunks, 128), 128, sums, buckets.lengths, buckets.sum_starts,
-            log_chunk, chunks, plain, weighted, ops=2 * buckets.num_buckets, op=self.curve.op,
+            log_chunk, chunks, plain, weighted, ops=2 * buckets.num_buckets, op=self.curve.complete_op,
         )  # fmt: skip
         self.launcher.launch(
             f"{self.curve.name}_sum_by_bit", (windows, log_chunks + 1), 128, plain, weighted, log_chunks, 0, slots,
-            ops=(log_chunks + 2) * chunks // 2, op=self.curve.op,
+            ops=(log_chunks + 2) * chunks // 2, op=self.curve.complete_op,
         )  # fmt: skip
 
     def _fold(self, slots: Memory, windows: int, bits: int, log_chunk: int, log_chunks: int) -> Memory:

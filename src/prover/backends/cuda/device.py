@@ -1,0 +1,222 @@
+"""One CUDA device through CuPy: a stream, its memory, its kernels, and the time that each of them took.
+
+Everything here raises the classes of `failures.py`; a CuPy exception does not leave this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prover.backends.cuda import compile as compiler
+from prover.backends.cuda.failures import NoDevice, OutOfDeviceMemory, from_cupy
+from prover.backends.cuda.launch import Memory, pack
+
+LARGE_SHARED_BYTES = 48 * 1024
+"""Above this a kernel must ask for its dynamic shared memory."""
+MULTIPLIER_LANES_PER_SM = 32
+"""32x32 wide products a clock and SM on every architecture since Volta (measured on Hopper: 30.0 of 32)."""
+MULTIPLIER_SLOTS = {
+    "fr_mul": 112,
+    "g1_coordinate_mul": 294,
+    "g2_coordinate_mul": 732,
+    "g1_add": 4 * 294 + 228,
+    "g2_add": 4 * 732 + 588,
+    "g1_xyzz_add": 12 * 294 + 2 * 228,
+    "g2_xyzz_add": 12 * 732 + 2 * 588,
+}
+"""Wide products of one operation at the least known cost: what `% of the roof` is measured against."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """One launch, in milliseconds from the anchor of its batch."""
+
+    kernel: str
+    begin_ms: float
+    end_ms: float
+    ops: int | None
+    op: str
+    moved_bytes: int | None
+
+
+class DeviceMemory:
+    """A block of CuPy's pool."""
+
+    def __init__(self, pointer: Any, size_bytes: int) -> None:
+        self._pointer, self.size_bytes = pointer, size_bytes
+        self.address = int(pointer.ptr)
+
+
+class Device:
+    """A Launcher on a real card.
+
+    Args:
+        index: CUDA device number.
+
+    Raises:
+        NoDevice: there is none, or CuPy cannot be imported.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        try:
+            import cupy
+        except Exception as error:  # CuPy raises its own kinds at import
+            raise NoDevice(f"CuPy cannot be imported ({error}); install the cuda13 or cuda12 extra") from error
+        self._cupy, self.index = cupy, index
+        self.name = f"cuda:{index}"
+        with self._translated():
+            if cupy.cuda.runtime.getDeviceCount() <= index:
+                raise NoDevice(f"there is no CUDA device {index}; prove with --backend cpu")
+            cupy.cuda.Device(index).use()
+            properties = cupy.cuda.runtime.getDeviceProperties(index)
+            self.name = f"cuda:{index} {properties['name'].decode()}"
+            self.num_sms = int(properties["multiProcessorCount"])
+            self.architecture = f"{properties['major']}{properties['minor']}"
+            attribute = cupy.cuda.runtime.deviceGetAttribute
+            self.clock_hz = int(attribute(13, index)) * 1000
+            # Two transfers a clock on a bus of so many bits.
+            self.memory_bytes_per_s = int(attribute(36, index)) * 1000 * int(attribute(37, index)) // 4
+            self.stream = cupy.cuda.Stream(non_blocking=True)
+            self._pool = cupy.cuda.MemoryPool()
+        self._functions: dict[str, Any] = {}
+        self._modules: list[Any] = []
+        self._images: list[compiler.Image] = []
+        self.is_timed = True
+        self._pending: list[tuple[str, Any, Any, int | None, str, int | None]] = []
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            module = type(error).__module__ or ""
+            if module.startswith("cupy") or type(error).__name__.startswith(("CUDA", "OutOfMemory")):
+                raise from_cupy(error, self.name) from error
+            raise
+
+    def load(self, images: list[compiler.Image]) -> None:
+        """Loads compiled units; kernels are found by name at their first launch."""
+        with self._translated():
+            self._modules += [self._cupy.RawModule(path=str(image.path)) for image in images]
+
+    def _function(self, kernel: str) -> Any:
+        if kernel not in self._functions:
+            for module in self._modules:
+                try:
+                    self._functions[kernel] = module.get_function(kernel)
+                    break
+                except Exception as error:
+                    if "NOT_FOUND" not in str(error).upper().replace(" ", "_"):
+                        raise
+            else:
+                raise KeyError(kernel)
+        return self._functions[kernel]
+
+    def resources(self, kernel: str) -> tuple[int, int]:
+        """Registers and spilled bytes a thread."""
+        function = self._function(kernel)
+        return int(function.num_regs), int(function.local_size_bytes)
+
+    def empty(self, size_bytes: int) -> Memory:
+        with self._translated(), self.stream:
+            try:
+                return DeviceMemory(self._pool.malloc(max(size_bytes, 1)), size_bytes)
+            except self._cupy.cuda.memory.OutOfMemoryError as error:
+                raise OutOfDeviceMemory(
+                    size_bytes, int(self._cupy.cuda.runtime.memGetInfo()[0]) + self._pool.free_bytes(), self.name
+                ) from error
+
+    def zeros(self, size_bytes: int) -> Memory:
+        memory = self.empty(size_bytes)
+        with self._translated():
+            self._cupy.cuda.runtime.memsetAsync(memory.address, 0, size_bytes, self.stream.ptr)
+        return memory
+
+    def upload(self, values: npt.NDArray) -> Memory:
+        values = np.ascontiguousarray(values)
+        memory = self.empty(values.nbytes)
+        self.copy_in(memory, values)
+        # The array may be a temporary of the caller's.
+        self.synchronize()
+        return memory
+
+    def copy_in(self, memory: Memory, values: npt.NDArray) -> None:
+        """Host to device; `values` must stay alive and unchanged until the stream has passed this point."""
+        with self._translated():
+            self._cupy.cuda.runtime.memcpyAsync(
+                memory.address, values.ctypes.data, values.nbytes, 1, self.stream.ptr
+            )
+
+    def download(self, memory: Memory, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray:
+        out = np.empty(shape, dtype)
+        with self._translated():
+            self._cupy.cuda.runtime.memcpyAsync(out.ctypes.data, memory.address, out.nbytes, 2, self.stream.ptr)
+            self.stream.synchronize()
+        return out
+
+    def synchronize(self) -> None:
+        with self._translated():
+            self.stream.synchronize()
+
+    def launch(
+        self, kernel: str, grid: int | tuple[int, int], threads: int, *arguments: object, shared_bytes: int = 0,
+        ops: int | None = None, op: str = "", moved_bytes: int | None = None,
+    ) -> None:  # fmt: skip
+        x, y = grid if isinstance(grid, tuple) else (grid, 1)
+        with self._translated(), self.stream:
+            function = self._function(kernel)
+            if shared_bytes > LARGE_SHARED_BYTES and function.max_dynamic_shared_size_bytes < shared_bytes:
+                function.max_dynamic_shared_size_bytes = shared_bytes
+            begin = end = None
+            if self.is_timed:
+                begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+                begin.record(self.stream)
+            function((x, y, 1), (threads, 1, 1), tuple(pack(a) for a in arguments), shared_mem=shared_bytes)
+            if end is not None:
+                end.record(self.stream)
+                self._pending.append((kernel, begin, end, ops, op, moved_bytes))
+
+    def take_times(self) -> list[KernelTime]:
+        """Waits for the stream; every timed launch since the last call, from the first one's begin."""
+        self.synchronize()
+        pending, self._pending = self._pending, []
+        if not pending:
+            return []
+        anchor, elapsed = pending[0][1], self._cupy.cuda.get_elapsed_time
+        return [
+            KernelTime(kernel, elapsed(anchor, begin), elapsed(anchor, end), ops, op, moved)
+            for kernel, begin, end, ops, op, moved in pending
+        ]
+
+    def roof_percent(self, time: KernelTime) -> float | None:
+        """Least time the chip needs for the operations or the bytes, whichever is longer, over the time taken."""
+        taken_s = (time.end_ms - time.begin_ms) / 1e3
+        floor_s = 0.0
+        if time.ops and time.op in MULTIPLIER_SLOTS:
+            floor_s = time.ops * MULTIPLIER_SLOTS[time.op] / (self.num_sms * self.clock_hz * MULTIPLIER_LANES_PER_SM)
+        if time.moved_bytes and self.memory_bytes_per_s:
+            floor_s = max(floor_s, time.moved_bytes / self.memory_bytes_per_s)
+        return 100 * floor_s / taken_s if floor_s and taken_s > 0 else None
+
+    def trim(self) -> None:
+        """Gives the pool's idle memory back to the card."""
+        self.synchronize()
+        self._pool.free_all_blocks()
+
+    @property
+    def pool_bytes(self) -> tuple[int, int]:
+        """Bytes in use and bytes held."""
+        return int(self._pool.used_bytes()), int(self._pool.total_bytes())
+
+    @property
+    def memory_bytes(self) -> tuple[int, int]:
+        """Free and total bytes of the card."""
+        with self._translated():
+            free, total = self._cupy.cuda.runtime.memGetInfo()
+        return int(free), int(total)

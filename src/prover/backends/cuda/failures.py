@@ -1,0 +1,62 @@
+"""What can be wrong with a GPU, one class each, every message with its remedy."""
+
+from __future__ import annotations
+
+from prover.errors import BackendError
+
+
+class NoDevice(BackendError):
+    """No GPU, no driver, a driver too old for the toolkit, or CuPy is not installed."""
+
+
+class OutOfDeviceMemory(BackendError):
+    """The card has no room for what a step needs."""
+
+    def __init__(self, needed_bytes: int, free_bytes: int, device: str) -> None:
+        super().__init__(
+            f"{device} has {free_bytes / 1e9:.1f} GB free and a step needs {needed_bytes / 1e9:.1f} GB; "
+            "use --placement host, prove fewer circuits at once, or end other programs on that GPU"
+        )
+        self.needed_bytes, self.free_bytes = needed_bytes, free_bytes
+
+
+class DeviceLost(BackendError):
+    """A fault or a fall off the bus: nothing on the card can be trusted any more."""
+
+    def __init__(self, device: str, detail: str) -> None:
+        super().__init__(
+            f"{device} is lost ({detail}); restart the prover, and if it happens again look at `dmesg` for Xid lines "
+            "or prove with --backend cpu"
+        )
+
+
+class KernelMissing(BackendError):
+    """The kernels could not be compiled or loaded for this architecture."""
+
+
+def from_cupy(error: Exception, device: str) -> BackendError:
+    """The class above that a CuPy or driver exception means."""
+    text = str(error)
+    name = type(error).__name__
+    if name == "OutOfMemoryError" or "MemoryAllocation" in text or "OUT_OF_MEMORY" in text:
+        return OutOfDeviceMemory(getattr(error, "_size", 0), free_bytes(), device)
+    if "InsufficientDriver" in text or "driver version" in text:
+        return NoDevice(
+            f"the NVIDIA driver is older than this CuPy's CUDA toolkit ({text}); update the driver or install the "
+            "cuda12 extra"
+        )
+    if "NoDevice" in text or "no CUDA-capable device" in text or "libcuda" in text:
+        return NoDevice(f"no CUDA device: {text}; install the NVIDIA driver or prove with --backend cpu")
+    if "NO_BINARY_FOR_GPU" in text or "InvalidDeviceFunction" in text or "NoKernelImageForDevice" in text:
+        return KernelMissing(f"no kernel image for {device} ({text}); delete the cubin cache and start again")
+    return DeviceLost(device, text.splitlines()[0] if text else name)
+
+
+def free_bytes() -> int:
+    """Free device memory, 0 where it cannot be asked."""
+    try:
+        import cupy
+
+        return int(cupy.cuda.runtime.memGetInfo()[0])
+    except Exception:  # the card that failed may not answer
+        return 0
