@@ -40,6 +40,8 @@ SHORT_CALLS = 16
 """Threads for calls that answer at once, beside those that wait."""
 DRAIN_S = 20.0
 """How long the running job may take to notice that it was cancelled."""
+COMPILE_S = 3.0
+"""How long a compile is waited for: nothing is lost with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ class Server:
         self.queue.stop(self._reason)
         if self._http:
             self._http.close()
-        thread.join(DRAIN_S)
-        clean = not thread.is_alive()
+        thread.join(DRAIN_S if self.queue.running else COMPILE_S)
+        clean = self.queue.running is None
         if not clean:
             self.hub.emit(
                 wire.Notice(t_ns=now(), text=f"the running job did not stop within {DRAIN_S:.0f} s", level="error")

@@ -120,6 +120,36 @@ def test_kill_9_leaves_no_process_and_its_socket_is_taken_over(folder):
     assert second.end()[0] == 0
 
 
+def test_a_signal_during_a_job_cancels_it_and_tells_who_waits():
+    daemon = Daemon()
+    job_id = daemon.submit("cubic", num_circuits=1024)
+    watch = daemon.events()
+    for event in watch:
+        if isinstance(event, wire.StageBegan) and event.stage == "witness":
+            break
+    waiting = daemon.engine.AwaitProof.future(proving_pb2.AwaitProofRequest(job_id=job_id), timeout=60)
+    daemon.process.send_signal(signal.SIGTERM)
+    began_s = time.monotonic()
+    rest = list(watch)
+    end = next(event for event in rest if isinstance(event, wire.JobEnded))
+    assert (end.job_id, end.outcome) == (job_id, wire.Outcome.CANCELLED)
+    assert waiting.result().status == proving_pb2.AwaitProofResponse.CANCELLED
+    status, said = daemon.wait()
+    assert status == 0, said
+    assert time.monotonic() - began_s < 10
+
+
+def test_kill_9_during_a_job_leaves_no_process():
+    daemon = Daemon()
+    daemon.submit("cubic", num_circuits=1024)
+    for event in daemon.events():
+        if isinstance(event, wire.StageBegan) and event.stage == "witness":
+            break
+    os.kill(daemon.pid, signal.SIGKILL)
+    assert daemon.wait()[0] == -signal.SIGKILL
+    assert members_of(daemon.pid) == []
+
+
 def members_of(group: int) -> list[int]:
     """Living processes of a process group."""
     found = []
