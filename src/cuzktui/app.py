@@ -9,13 +9,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding
-from textual.theme import Theme
 
 from cuzktui import messages
 from cuzktui.analysis.finding import finding
@@ -24,14 +22,16 @@ from cuzktui.exporting import export_trace
 from cuzktui.feed import Feed
 from cuzktui.keymap import KEYS
 from cuzktui.model.snapshot import Snapshot
+from cuzktui.options import Options, resolved
 from cuzktui.screens.choice import ChoiceScreen
 from cuzktui.screens.help import HelpScreen
 from cuzktui.screens.main import MainScreen
 from cuzktui.sources.base import Source
+from cuzktui.theme import theme_of
 from cuzktui.viewpoint import Viewpoint
 from cuzktui.widgets.canvas import Look
 from cuzktui.widgets.dots import GLYPHS
-from cuzktui.widgets.palette import BACKGROUNDS, PALETTES, styles
+from cuzktui.widgets.palette import PALETTES, styles
 from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 from prover.errors import ProverError
@@ -43,23 +43,6 @@ TICKS_A_PICTURE = 3
 """A whole picture every third tick, 4 Hz; the lens on every tick while memory falls."""
 DRAIN_S = 0.04
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a console looks and what it may do."""
-
-    graph: str = "braille"
-    """braille | block | ascii"""
-    palette: str = "dark"
-    """dark | light | ansi"""
-    recording: Path | None = None
-    """The recording that is being written: what `e` exports."""
-    is_read_only: bool = False
-    demo: Callable[[], Source] | None = None
-    """Makes the source that `d` replays; None when no recording is shipped."""
-    export_folder: Path | None = None
-    """Where `e` writes; None is the working directory."""
 
 
 class ConsoleApp(App[int]):
@@ -81,7 +64,7 @@ class ConsoleApp(App[int]):
     ]
 
     def __init__(self, source: Source, *, control: Control | None = None, options: Options | None = None) -> None:
-        self.options = options or Options()
+        self.options = resolved(options or Options(), os.environ)
         super().__init__(ansi_color=self.options.palette == "ansi")
         self.feed = Feed(source)
         self.demo_feed: Feed | None = None
@@ -98,7 +81,7 @@ class ConsoleApp(App[int]):
 
     def on_mount(self) -> None:
         for name in PALETTES:
-            self.register_theme(_theme(name))
+            self.register_theme(theme_of(name))
         self.theme = f"cuzk-{self.palette}"
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
@@ -355,25 +338,6 @@ _POLICY_LINES = {
 }
 
 
-def _theme(palette: str) -> Theme:
-    dark = palette != "light"
-    surface = {"dark": "#151c27", "light": "#ffffff", "ansi": "ansi_default"}[palette]
-    return Theme(
-        name=f"cuzk-{palette}",
-        primary="#6fb7ff" if dark else "#1f6fd0",
-        foreground="#c5cdd8" if dark else "#2b3442",
-        background=BACKGROUNDS[palette],
-        surface=surface,
-        panel=surface,
-        warning="#f2b84b",
-        error="#ff6b6b",
-        success="#7fd48b",
-        accent="#ff7a59",
-        dark=dark,
-        ansi=palette == "ansi",
-    )
-
-
 def run(source: Source, *, control: Control | None = None, options: Options | None = None, mouse: bool = True) -> int:
     """Shows the console until it is left; the terminal is restored whatever happens.
 
@@ -392,10 +356,6 @@ def run(source: Source, *, control: Control | None = None, options: Options | No
 
 
 def _run_here(source: Source, control: Control | None, options: Options | None, mouse: bool) -> int:
-    options = options or Options()
-    if os.environ.get("TERM") == "linux":
-        # the kernel's console has 16 colours and no braille in its font
-        options = replace(options, palette="ansi", graph="block" if options.graph == "braille" else options.graph)
     app = ConsoleApp(source, control=control, options=options)
     try:
         app.run(mouse=mouse)

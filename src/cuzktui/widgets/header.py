@@ -53,8 +53,8 @@ def _source(view: View) -> Words:
 
 def _device(snapshot: Snapshot) -> str:
     hello = snapshot.hello
-    if hello is None:
-        return fmt.ABSENT
+    if hello is None or not hello.backend:
+        return "no backend yet"
     if hello.backend and hello.backend != "cuda":
         return f"{hello.backend} ×{hello.cpu_count}" if hello.cpu_count else hello.backend
     return f"cuda {hello.devices[0].removeprefix('NVIDIA ')}" if hello.devices else hello.backend or fmt.ABSENT
@@ -100,6 +100,8 @@ def _flags(view: View) -> Words:
         pieces.append((f"LOST {', '.join(lost_sources(snapshot))}  ", Role.BAD))
     if view.is_frozen:
         pieces.append(("FROZEN  ", Role.WARN))
+    elif not view.is_live:
+        pieces.append(("LOOKING BACK  ", Role.WARN))
     clock = fmt.clock(snapshot.elapsed_ns)
     if snapshot.is_replay:
         pieces.append((f"REPLAY {clock}{' ended' if _has_replay_ended(snapshot) else ''}", Role.WARN))
@@ -116,8 +118,9 @@ def _has_replay_ended(snapshot: Snapshot) -> bool:
 
 
 def lost_sources(snapshot: Snapshot) -> list[str]:
-    """Names of what has been lost."""
-    names = [name for name, state in snapshot.sources.items() if not state.alive and name != "replay"]
+    """Names of what has been lost; what was never there (NVML on a host without a GPU) is no loss."""
+    quiet = {"replay"} if snapshot.gpus else {"replay", "nvml"}
+    names = [name for name, state in snapshot.sources.items() if not state.alive and name not in quiet]
     process = snapshot.process
     if process is not None and process.ended is not None and process.role not in names:
         names.append(process.role)

@@ -141,7 +141,9 @@ def _lanes(view: View, inside: int) -> list[Lane]:
     wanted = [Lane("", "ticks"), Lane("stage", "stage"), Lane("kernel", "kernel", 0)]
     if view.snapshot.gpus:
         wanted.append(Lane("gpu", "gpu"))
-    wanted += [Lane("user", "user"), Lane("system", "system"), Lane("", "kernel", 1), Lane("", "kernel", 2)]
+    wanted += [Lane("user", "user"), Lane("system", "system"), Lane("", "kernel", 1)]
+    if inside >= 22:
+        wanted.append(Lane("", "kernel", 2))
     room = max(0, min(inside - 4, inside // 2))
     if inside >= 30:
         room = max(room, len(wanted))
@@ -226,10 +228,4 @@ def _title(view: View) -> Words:
 
 
 def _right(view: View) -> Words:
-    shown: list[tuple[str, Role]] = []
-    if view.is_frozen:
-        shown.append(("FROZEN ", Role.WARN))
-    elif not view.is_live:
-        shown.append(("LOOKING BACK ", Role.WARN))
-    shown.append((fmt.age(view.span_s * 1e9), Role.FAINT))
-    return shown
+    return [(fmt.age(view.span_s * 1e9), Role.FAINT)]

@@ -13,6 +13,8 @@ from cuzktui.widgets.view import View
 
 _LEVELS = {"info": ("i", Role.MUTED), "warning": ("!", Role.WARN), "error": ("E", Role.BAD)}
 _KEPT = 40
+_LINES = 6
+"""Of one notice at most."""
 
 
 class NoticePanel(Canvas):
@@ -36,7 +38,7 @@ def notice_grid(view: View, width: int, height: int) -> Grid:
         moment = fmt.clock(notice.t_ns - snapshot.first_ns)[3:]
         body = textwrap.wrap(plain(notice.text), max(8, width - 4 - 8)) or [""]
         lines.append((f"{moment} {mark} ", body[0], role))
-        lines += [(" " * 8, rest, role) for rest in body[1:3]]
+        lines += [(" " * 8, rest, role) for rest in body[1:_LINES]]
     if not lines:
         grid.put(2, 1, "nothing to report", Role.FAINT)
     for y, (head, body_text, role) in enumerate(lines[-inside:], start=1):

@@ -1,0 +1,340 @@
+"""The console as a whole: every key, every size, a stream that breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from console import ScriptedProver, assert_picture, console, idle, settled, text_of, until
+from scene import PID, one_proof
+
+from cuzktui.desk import FIRST_POLICY, NEXT_POLICY
+from cuzktui.keymap import FOOTER_ORDER, KEYS, by_action
+from cuzktui.screens.choice import ChoiceScreen
+from cuzktui.screens.help import HelpScreen
+from prover.wire import Event, JobSubmitted, Policy, ProcessEnded, Stage, StageBegan
+
+SIZES = [(40, 12), (80, 24), (120, 40), (160, 48), (200, 60)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+async def test_the_screen_after_a_proof_looks_as_kept(size: tuple[int, int]) -> None:
+    app = console(ScriptedProver(one_proof(gpu=True).events))
+    async with app.run_test(size=size) as pilot:
+        assert_picture(f"proof-{size[0]}x{size[1]}", await settled(pilot, app))
+
+
+async def test_the_screen_without_a_gpu_in_ascii_looks_as_kept() -> None:
+    app = console(ScriptedProver(one_proof().events), graph="ascii")
+    async with app.run_test(size=(120, 40)) as pilot:
+        shown = await settled(pilot, app)
+        assert_picture("proof-ascii", shown)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (20, 5), (40, 12), (79, 23), (300, 90)])
+async def test_no_size_crashes_or_overlaps(size: tuple[int, int]) -> None:
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot, app)
+        for number in (120, 33, 8):
+            await pilot.resize_terminal(number, max(1, number // 3))
+            shown = await settled(pilot, app)
+            assert len(shown.splitlines()) <= max(1, number // 3)
+
+
+async def test_the_first_proof_is_the_exhibit_and_the_fix_is_offered() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover)
+    async with app.run_test(size=(160, 48)) as pilot:
+        assert "sha256-chain:8 ×4" in await settled(pilot, app)
+        await pilot.press("p")
+        await until(pilot, lambda: len(prover.asked) == 1, "submitted")
+        assert prover.asked[0] == ("submit", "sha256-chain:8", "4", FIRST_POLICY.value)
+        await until(pilot, lambda: "GAP" in text_of(app) and "verified" in text_of(app), "gap shown")
+        await until(pilot, lambda: "x shows the same proof without the gap" in text_of(app), "offer")
+        assert app.desk.policy is NEXT_POLICY
+
+
+async def test_the_pair_runs_both_and_compares_them() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await pilot.press("x")
+        await until(pilot, lambda: len(app.desk.pair) == 2, "both asked for")
+        assert [asked[3] for asked in prover.asked] == ["sync-4k", "async-4k"]
+        await until(pilot, lambda: "async-4k answers" in text_of(app), "comparison")
+        await pilot.press("l")
+        await until(pilot, lambda: "pair · same proof" not in text_of(app), "pair put away")
+
+
+async def test_cancel_asks_for_the_running_job() -> None:
+    events = idle()
+    t_ns = events[-1].t_ns
+    job = JobSubmitted(t_ns=t_ns, job_id="job-7", circuit="cubic", num_circuits=1, policy=Policy.RECYCLE)
+    prover = ScriptedProver([*events, job, StageBegan(t_ns=t_ns, job_id="job-7", stage=Stage.SYNTH)])
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        await pilot.press("c")
+        await until(pilot, lambda: prover.asked == [("cancel", "job-7")], "cancelled")
+
+
+async def test_cancel_without_a_job_says_so() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        await pilot.press("c")
+        await until(pilot, lambda: "no job to cancel" in text_of(app), "said")
+        assert prover.asked == []
+
+
+async def test_the_policy_menu_sets_the_policy_of_the_next_job() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("o")
+        assert isinstance(app.screen, ChoiceScreen)
+        assert all(policy.value in text_of(app) for policy in Policy)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: prover.asked == [("policy", "sync-huge")], "set")
+        await pilot.press("p")
+        await until(pilot, lambda: len(prover.asked) == 2, "submitted")
+        assert prover.asked[1][3] == "sync-huge"
+        assert app.desk.policy is Policy.SYNC_HUGE
+
+
+async def test_escape_leaves_the_policy_as_it_was() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("o", "down", "escape")
+        assert prover.asked == []
+        assert app.desk.policy is FIRST_POLICY
+
+
+async def test_a_number_chooses_the_circuit() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3", "p")
+        await until(pilot, lambda: bool(prover.asked), "submitted")
+        assert prover.asked[0][1:3] == ("sha256-chain:64", "2")
+
+
+async def test_a_refusal_is_shown_as_its_sentence() -> None:
+    prover = ScriptedProver(idle())
+    prover.refusal = "job needs 99.0 GB at its peak and this host has 12.0 GB"
+    app = console(prover)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await pilot.press("p")
+        await until(pilot, lambda: prover.refusal in text_of(app).replace("\n", " "), "refusal")
+
+
+async def test_freeze_holds_the_picture_while_events_go_on() -> None:
+    prover = ScriptedProver(one_proof().events)
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        await pilot.press("space")
+        before = app.snapshot
+        prover.scene.wait(2000)
+        prover.tell(*prover.scene.events)
+        await until(pilot, lambda: app.feed.snapshot.t_ns > before.t_ns, "events folded behind")
+        assert app.snapshot is before
+        assert "FROZEN" in text_of(app)
+        await pilot.press("space")
+        assert app.snapshot.t_ns > before.t_ns
+        assert "FROZEN" not in await settled(pilot, app)
+
+
+async def test_scroll_and_zoom_by_key_and_by_wheel() -> None:
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        span_s = app.view().span_s
+        await pilot.press("minus")
+        assert app.view().span_s > span_s
+        await pilot.press("plus", "plus")
+        assert app.view().span_s < span_s
+        await pilot.press("left")
+        assert "LOOKING BACK" in await settled(pilot, app)
+        await pilot.press("0")
+        assert app.view().is_live and app.view().span_s == span_s
+        await pilot._post_mouse_events([_wheel_up()], widget="#memory", offset=(30, 5))  # type: ignore[list-item]
+        await until(pilot, lambda: app.view().span_s < span_s, "wheel zooms")
+
+
+def _wheel_up() -> type:
+    from textual.events import MouseScrollUp
+
+    return MouseScrollUp
+
+
+async def test_a_click_on_the_graph_reads_that_moment() -> None:
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        await pilot.press("l")
+        await pilot.click("#memory", offset=(100, 5))
+        await until(pilot, lambda: app.viewpoint.cursor_ns is not None, "cursor placed")
+        assert " at " in (await settled(pilot, app)).splitlines()[1]
+        await pilot.click("#memory", offset=(2, 5))
+        await until(pilot, lambda: app.viewpoint.cursor_ns is None, "cursor taken away")
+
+
+async def test_the_lens_closes_by_key_and_by_click_and_opens_again() -> None:
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "gap lens" in await settled(pilot, app)
+        await pilot.press("escape")
+        assert "gap lens" not in await settled(pilot, app)
+        await pilot.press("l")
+        assert "gap lens" in await settled(pilot, app)
+        await pilot.click("#lens", offset=(5, 5))
+        await until(pilot, lambda: "gap lens" not in text_of(app), "closed by click")
+
+
+async def test_a_click_on_a_key_does_what_the_key_does() -> None:
+    app = console(ScriptedProver(idle()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        line = (await settled(pilot, app)).splitlines()[-1]
+        await pilot.click("#footer", offset=(line.index("? help"), 0))
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen), "help opened")
+
+
+async def test_a_click_on_a_job_brings_it_into_the_picture() -> None:
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot, app)
+        await pilot.click("#jobs", offset=(10, 2))
+        await until(pilot, lambda: app.viewpoint.job_id == "job-1", "picked")
+
+
+async def test_help_shows_every_key_and_any_of_its_keys_closes_it() -> None:
+    app = console(ScriptedProver(idle()))
+    async with app.run_test(size=(120, 48)) as pilot:
+        await pilot.press("question_mark")
+        shown = text_of(app)
+        assert all(key.long in shown for key in KEYS)
+        await pilot.press("escape")
+        assert not isinstance(app.screen, HelpScreen)
+
+
+def test_the_footer_knows_only_keys_of_the_table() -> None:
+    assert all(by_action(action).short for action in FOOTER_ORDER)
+    names = [name for key in KEYS for name in key.keys.split(",")]
+    assert len(names) == len(set(names))
+
+
+async def test_quit_leaves_at_once_when_nobody_else_has_jobs() -> None:
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        await pilot.press("q")
+        await pilot.pause()
+        assert app.return_code == 0
+
+
+async def test_quit_asks_when_others_have_jobs_in_the_prover() -> None:
+    events = idle()
+    job = JobSubmitted(
+        t_ns=events[-1].t_ns, job_id="theirs", circuit="cubic", num_circuits=1, policy=Policy.RECYCLE, client="curio"
+    )
+    app = console(ScriptedProver([*events, job]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        await pilot.press("q")
+        assert isinstance(app.screen, ChoiceScreen)
+        assert "1 job of others" in text_of(app)
+        await pilot.press("enter")
+        assert app.return_code is None
+        await pilot.press("q", "up", "enter")
+        await pilot.pause()
+        assert app.return_code == 0
+
+
+async def test_a_dead_prover_is_told_and_r_starts_it_again() -> None:
+    prover = ScriptedProver(one_proof().events)
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot, app)
+        t_ns = app.feed.snapshot.t_ns
+        prover.tell(ProcessEnded(t_ns=t_ns, pid=PID, signal=9, reason="killed by signal 9", stage="synth"))
+        await until(pilot, lambda: "killed by signal 9" in text_of(app), "told")
+        assert "LOST prover" in text_of(app)
+        await pilot.press("r")
+        await until(pilot, lambda: prover.restarts == 1, "restarted")
+
+
+async def test_export_writes_a_trace_of_the_recording_so_far(tmp_path: Path) -> None:
+    from prover.wire import encode
+
+    events = one_proof().events
+    recording = tmp_path / "run.jsonl"
+    recording.write_bytes(b"".join(encode(event) for event in events) + b'{"type":"mem","t_n')
+    app = console(ScriptedProver(events), recording=recording, export_folder=tmp_path)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot, app)
+        await pilot.press("e")
+        await until(pilot, lambda: bool(list(tmp_path.glob("*.trace.json"))), "trace written")
+        await until(pilot, lambda: "written to" in text_of(app), "path said")
+
+
+async def test_a_replay_takes_no_requests() -> None:
+    prover = ScriptedProver(one_proof().events, kind="replay")
+    app = console(prover)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "REPLAY" in await settled(pilot, app)
+        await pilot.press("p", "x", "o", "c")
+        await pilot.pause()
+        assert prover.asked == []
+
+
+async def test_a_console_that_only_watches_asks_nothing() -> None:
+    prover = ScriptedProver(one_proof().events, kind="attached")
+    app = console(prover, watches_only=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "READ ONLY" in await settled(pilot, app)
+        await pilot.press("p", "x", "c", "o", "1")
+        await pilot.pause()
+        assert prover.asked == []
+
+
+async def test_the_demo_is_a_replay_beside_the_live_feed() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover, demo=lambda: ScriptedProver(one_proof(gpu=True).events, kind="replay"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "REPLAY" not in await settled(pilot, app)
+        await pilot.press("d")
+        await until(pilot, lambda: "REPLAY" in text_of(app) and "NVIDIA H200" in text_of(app), "demo shown")
+        await pilot.press("d")
+        await until(pilot, lambda: "REPLAY" not in text_of(app), "live again")
+
+
+async def test_glyphs_and_palettes_change_by_key() -> None:
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "⣿" in await settled(pilot, app)
+        await pilot.press("g", "g")
+        assert "⣿" not in await settled(pilot, app)
+        for _ in range(3):
+            await pilot.press("t")
+            await settled(pilot, app)
+        assert app.palette == "dark"
+
+
+async def test_a_key_is_answered_within_a_tenth_of_a_second_during_a_release() -> None:
+    events: list[Event] = one_proof().events
+    prover = ScriptedProver(events[: len(events) // 2])
+    app = console(prover)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await settled(pilot, app)
+        prover.tell(*events[len(events) // 2 :])
+        begin = time.process_time()
+        app.action_freeze()
+        await asyncio.sleep(0)
+        assert time.process_time() - begin < 0.1
+        assert app.viewpoint.frozen is not None
