@@ -6,7 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from prover import wire
 from prover.errors import WontFit
+from prover.run import now
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 RESERVE_BYTES = 256 << 20
@@ -24,20 +26,26 @@ class Need:
     assignment_bytes: int
     split_bytes: int
     tail_bases_bytes: int
-    scratch_bytes: int
-    key_bytes: int
-    """File-backed pages of the key that are not resident yet."""
     reused_bytes: int = 0
     """Served by the idle pool, hence resident already."""
 
     @property
     def added_bytes(self) -> int:
-        host = self.abc_bytes + self.assignment_bytes + self.split_bytes + self.tail_bases_bytes + self.scratch_bytes
+        host = self.abc_bytes + self.assignment_bytes + self.split_bytes + self.tail_bases_bytes
         return max(0, host - self.reused_bytes)
 
     @property
     def peak_bytes(self) -> int:
-        return self.rss_now_bytes + self.added_bytes + self.key_bytes
+        return self.rss_now_bytes + self.added_bytes
+
+    def event(self, job_id: str) -> wire.JobPredicted:
+        """What the operator is told before the first buffer is touched."""
+        return wire.JobPredicted(
+            t_ns=now(), job_id=job_id, peak_bytes=self.peak_bytes, parts_bytes={
+                "resident before": self.rss_now_bytes, "abc": self.abc_bytes, "assignment": self.assignment_bytes,
+                "split_vectors": self.split_bytes, "tail_bases": self.tail_bases_bytes, "reused": -self.reused_bytes,
+            },
+        )  # fmt: skip
 
 
 def admit(need: Need, pending_release_bytes: int) -> None:

@@ -6,14 +6,21 @@ import secrets
 from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
+
 from prover.circuits.circuit import Circuit
 from prover.circuits.registry import build
 from prover.errors import UnsatisfiedWitness
 from prover.keys import U64, ProvingKey
+from prover.profile import TailProfile, measure
 from prover.r1cs.evaluate import describe_row, evaluate_abc, first_unsatisfied
 from prover.r1cs.matrices import R1cs
 from prover.run import Run
 from prover.wire import Stage
+
+
+_profiles: dict[bytes, TailProfile] = {}
+"""By circuit hash; a handful of numbers each."""
 
 
 class KeySource(Protocol):
@@ -47,6 +54,15 @@ class BuiltinWorkload:
 
     def proving_key(self, run: Run) -> ProvingKey:
         return self.keys.key_for(self.circuit.r1cs, run)
+
+    def profile(self, key: ProvingKey, run: Run) -> TailProfile:
+        known = _profiles.get(key.circuit_hash)
+        if known is None:
+            assignment = np.empty((self.num_wires, 4), np.uint64)
+            inputs = self.circuit.sample(self._seed, self.num_circuits)
+            self.circuit.witness(inputs, assignment, check=run.check, threads=self.threads)
+            known = _profiles[key.circuit_hash] = measure(key, assignment)
+        return known
 
     def witness(self, circuit: int, assignment: U64, run: Run) -> None:
         inputs = self.circuit.sample(self._seed, circuit)

@@ -12,6 +12,7 @@ from prover.files.wtns import read_wtns, require_length
 from prover.files.zkey import Zkey, read_zkey, require_zkey_of
 from prover.files.zkey_rows import evaluate_rows
 from prover.keys import U64, ProvingKey
+from prover.profile import TailProfile, measure
 from prover.r1cs.evaluate import describe_row, evaluate_abc, first_unsatisfied
 from prover.run import Run
 from prover.wire import Stage
@@ -51,6 +52,9 @@ class FileWorkload:
 
     def proving_key(self, run: Run) -> ProvingKey:
         return self._key
+
+    def profile(self, key: ProvingKey, run: Run) -> TailProfile:
+        return measure(key, self._witness)
 
     def witness(self, circuit: int, assignment: U64, run: Run) -> None:
         with run.span("copy witness", stage=Stage.WITNESS, circuit=circuit, moved_bytes=2 * assignment.nbytes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from prover.errors import ProofRejected
 from prover.files.zcash import encode_proof
 from prover.keys import Proof, ProvingKey
 from prover.pages import report_pages
+from prover.profile import TailProfile
 from prover.prove import Blinding, Instance, ProveTimes, prove_batch
 from prover.run import Run, now
 from prover.verify import PreparedKey
@@ -65,13 +67,15 @@ class Prover:
         clock.mark("setup_ms")
         with run.stage(Stage.SRS):
             resident, verifier = self._resident(key, run)
+            need = predict(workload, workload.profile(resident.key, run), self.arena, policy)
+            run.emit(need.event(run.job_id))
+            admit(need, self.arena.pending_bytes)
         clock.mark("srs_ms")
-        need = predict(workload, resident.key, self.arena, policy)
-        admit(need, self.arena.pending_bytes)
         scope = self.arena.scope(run.job_id, policy)
+        instances: list[Instance] = []
         try:
             with run.stage(Stage.SYNTH):
-                instances, publics = _synthesize(workload, scope, run)
+                publics = _synthesize(workload, instances, scope, run)
             clock.mark("synth_ms")
             threading.Thread(
                 target=report_pages, args=(self.arena, run), name="prover/pages", daemon=True
@@ -86,6 +90,10 @@ class Prover:
                         )
                     run.progress(Stage.VERIFY, i + 1, len(proofs), "proofs")
             clock.mark("verify_ms")
+        except BaseException as error:
+            instances.clear()
+            traceback.clear_frames(error.__traceback__)
+            raise
         finally:
             scope.release()
         return JobResult(
@@ -132,26 +140,22 @@ class Prover:
         self.arena.close()
 
 
-def predict(workload: Workload, key: ProvingKey, arena: Arena, policy: Policy) -> Need:
+def predict(workload: Workload, tail: TailProfile, arena: Arena, policy: Policy) -> Need:
     """What the job will hold at its peak, from sizes that are known before it starts."""
     k = workload.num_circuits
-    abc_bytes = 3 * k * workload.domain_size * FR_BYTES
-    assignment_bytes = k * workload.num_wires * FR_BYTES
-    tail = key.tail_profile
     return Need(
         rss_now_bytes=rss_bytes(),
-        abc_bytes=abc_bytes,
-        assignment_bytes=assignment_bytes,
-        split_bytes=k * tail.split_bytes(workload.num_wires),
+        abc_bytes=3 * k * workload.domain_size * FR_BYTES,
+        assignment_bytes=k * workload.num_wires * FR_BYTES,
+        split_bytes=tail.split_bytes(workload.num_wires, k),
         tail_bases_bytes=tail.bases_bytes,
-        scratch_bytes=tail.scratch_bytes,
-        key_bytes=0,
         reused_bytes=arena.pool_bytes if policy is Policy.RECYCLE else 0,
     )
 
 
-def _synthesize(workload: Workload, scope: Scope, run: Run) -> tuple[list[Instance], list[list[int]]]:
-    instances, publics = [], []
+def _synthesize(workload: Workload, instances: list[Instance], scope: Scope, run: Run) -> list[list[int]]:
+    """Appends every circuit of the job, synthesised, to `instances`; returns their public inputs."""
+    publics = []
     for i in range(workload.num_circuits):
         rows = (workload.domain_size, 4)
         wires = (workload.num_wires, 4)
@@ -166,7 +170,7 @@ def _synthesize(workload: Workload, scope: Scope, run: Run) -> tuple[list[Instan
         publics.append(list(public_inputs(workload, assignment)))
         instances.append(Instance(assignment, a, b, c))
         run.progress(Stage.SYNTH, i + 1, workload.num_circuits, "circuits")
-    return instances, publics
+    return publics
 
 
 class _Clock:

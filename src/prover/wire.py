@@ -72,6 +72,14 @@ class JobSubmitted(Event, frozen=True, kw_only=True, tag="job_submitted"):
     client: str = ""
 
 
+class JobPredicted(Event, frozen=True, kw_only=True, tag="job_predicted"):
+    """What the job will hold at its peak, before its first buffer exists."""
+
+    job_id: str
+    peak_bytes: int
+    parts_bytes: dict[str, int] = {}
+
+
 class StageBegan(Event, frozen=True, kw_only=True, tag="stage_began"):
     job_id: str
     stage: Stage
@@ -311,7 +319,7 @@ class CollectorCost(Event, frozen=True, kw_only=True, tag="collector_cost"):
 
 
 AnyEvent = (
-    Hello | State | Dropped | JobSubmitted | StageBegan | StageEnded | Progress | Span | InnerEnded | OuterEnded
+    Hello | State | Dropped | JobSubmitted | JobPredicted | StageBegan | StageEnded | Progress | Span | InnerEnded | OuterEnded
     | BufferAllocated | BufferTouched | BufferReleased | BufferLeaked | JobEnded | PolicyChanged | Notice
     | MemSample | CpuSample | HostSample | GpuSample | ProcessSeen | ProcessEnded | SourceChanged | LogLine
     | Marker | CollectorCost

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from prover.keys import U64, ProvingKey
+from prover.profile import TailProfile
 from prover.run import Run
 
 
@@ -23,6 +24,9 @@ class Workload(Protocol):
 
     def proving_key(self, run: Run) -> ProvingKey:
         """The key, from a file or a cached test setup; made under Stage.SETUP when there is none yet."""
+
+    def profile(self, key: ProvingKey, run: Run) -> TailProfile:
+        """How much of an assignment is in the tail: measured, for the prediction of the peak."""
 
     def witness(self, circuit: int, assignment: U64, run: Run) -> None:
         """Fills (num_wires, 4) Montgomery; progress under Stage.WITNESS."""
