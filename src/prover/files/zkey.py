@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from prover.errors import Mismatch
+from prover.errors import BadFile, Mismatch
 from prover.files.binfile import BinFile, SectionReader
 from prover.files.canonical import require_points
+from prover.files.checked import digest_of, is_checked, record_checked
 from prover.files.primes import why_not_base, why_not_scalar
 from prover.files.queries import compact
 from prover.files.r1cs_file import require_same_shape
@@ -41,6 +43,9 @@ SECTIONS = {
 GROTH16 = 1
 PROTOCOLS = {GROTH16: "groth16", 2: "plonk", 10: "fflonk"}
 FP_BYTES, FR_BYTES, G1_BYTES, G2_BYTES = 48, 32, 96, 192
+G1_SHAPE, G2_SHAPE = (2, 6), (2, 2, 6)
+RECORD_FROM = 1 << 13
+"""Points from which checking takes longer than hashing and looking it up is worth."""
 HASH_BYTES = 64
 """Circuit hash of section 10; ours is R1cs.hash followed by 32 zero bytes, snarkjs's is a BLAKE2b-512."""
 
@@ -63,11 +68,8 @@ class ZkeyHeader:
     """(3, 2, 2, 6): beta, gamma, delta."""
 
 
-def read_zkey(path: str | os.PathLike[str], *, check_points: bool = True) -> Zkey:
-    """The proving key and relation of a `.zkey`.
-
-    Args:
-        check_points: False only for a file whose points were checked before and whose checksum is recorded.
+def read_zkey(path: str | os.PathLike[str]) -> Zkey:
+    """The proving key and relation of a `.zkey`; the points of a large one are checked once on this host and recorded.
 
     Raises:
         BadFile: counts and sizes disagree, another curve or protocol, a point that is no member of its group, rows
@@ -77,17 +79,16 @@ def read_zkey(path: str | os.PathLike[str], *, check_points: bool = True) -> Zke
         header = read_header(file)
         _require_sizes(file, header)
         relation = read_rows(file.section(COEFS), header.num_wires, header.num_public, header.domain_size)
-        num_private = header.num_wires - header.num_public - 1
-        ic = _points(file, IC, header.num_public + 1, 1, check_points)
-        a = _points(file, A, header.num_wires, 1, check_points)
-        b_g1 = _points(file, B1, header.num_wires, 1, check_points)
-        b_g2 = _points(file, B2, header.num_wires, 2, check_points)
-        l = _points(file, C, num_private, 1, check_points)
-        h = _points(file, H, header.domain_size, 1, check_points)
+        counts = {
+            IC: header.num_public + 1, A: header.num_wires, B1: header.num_wires, B2: header.num_wires,
+            C: header.num_wires - header.num_public - 1, H: header.domain_size,
+        }  # fmt: skip
+        points = {kind: _read_points(file.section(kind), kind, count) for kind, count in counts.items()}
+        _check_points(file, points)
         claim = file.section(CONTRIBUTIONS).raw(HASH_BYTES, "the circuit hash") if file.has(CONTRIBUTIONS) else b""
     is_ours = claim[32:] == bytes(32) and any(claim[:32])
     vk = VerifyingKey(
-        alpha_g1=header.g1[0], beta_g2=header.g2[0], gamma_g2=header.g2[1], delta_g2=header.g2[2], ic=ic,
+        alpha_g1=header.g1[0], beta_g2=header.g2[0], gamma_g2=header.g2[1], delta_g2=header.g2[2], ic=points[IC],
         beta_g1=header.g1[1], delta_g1=header.g1[2],
     )  # fmt: skip
     key = ProvingKey(
@@ -98,11 +99,11 @@ def read_zkey(path: str | os.PathLike[str], *, check_points: bool = True) -> Zke
         num_public=header.num_public,
         num_constraints=relation.num_constraints,
         domain_size=header.domain_size,
-        a_query=compact(a),
-        b_g1_query=compact(b_g1),
-        b_g2_query=compact(b_g2),
-        l_query=compact(l, header.num_public + 1),
-        h_query=h,
+        a_query=compact(points[A]),
+        b_g1_query=compact(points[B1]),
+        b_g2_query=compact(points[B2]),
+        l_query=compact(points[C], header.num_public + 1),
+        h_query=points[H],
         h_basis=HBasis.LAGRANGE_ODD,
         circuit_hash=claim[:32] if is_ours else b"",
         is_test_setup=is_ours,
@@ -173,11 +174,25 @@ def _require_sizes(file: BinFile, header: ZkeyHeader) -> None:
             )
 
 
-def _points(file: BinFile, kind: int, count: int, degree: int, check: bool) -> U64:
-    section: SectionReader = file.section(kind)
-    shape = (count, 2, 6) if degree == 1 else (count, 2, 2, 6)
-    points = section.limbs(shape, "the points")
-    if check:
-        size_bytes = G1_BYTES * degree
-        require_points(points, f"section {kind}", lambda why, i: section.bad(why, i * size_bytes))
-    return points
+def _read_points(section: SectionReader, kind: int, count: int) -> U64:
+    return section.limbs((count, *(G2_SHAPE if kind == B2 else G1_SHAPE)), "the points")
+
+
+def _check_points(file: BinFile, points: dict[int, U64]) -> None:
+    """Membership of every point, unless exactly these arrays were found to be members before."""
+    large = sum(map(len, points.values())) >= RECORD_FROM
+    arrays = [memoryview(b"zkey points 1"), *(array.reshape(-1).view(np.uint8).data for array in points.values())]
+    digest = digest_of(arrays) if large else b""
+    if large and is_checked(digest):
+        return
+    for kind, array in points.items():
+        section = file.section(kind)
+        size_bytes = G2_BYTES if kind == B2 else G1_BYTES
+        fault = partial(_point_fault, section, size_bytes)
+        require_points(array, f"section {kind}", fault)
+    if large:
+        record_checked(digest)
+
+
+def _point_fault(section: SectionReader, size_bytes: int, why: str, index: int) -> BadFile:
+    return section.bad(why, index * size_bytes)

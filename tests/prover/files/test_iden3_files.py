@@ -159,3 +159,22 @@ def test_more_distinct_coefficients_than_the_table_starts_with_are_all_kept(tmp_
     read = read_r1cs(tmp_path / "many.r1cs")
     table = fr_to_ints(read.table)
     assert [table[i] for i in read.stamps[0].template.a.coefficients] == values
+
+
+def test_points_of_a_large_zkey_are_checked_once_and_again_after_any_change(
+    chain: Path, tmp_path: Path, no_record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[str] = []
+    from prover.files import zkey
+
+    monkeypatch.setattr(zkey, "RECORD_FROM", 1000)
+    monkeypatch.setattr(zkey, "require_points", lambda points, what, *_, **__: checked.append(what))
+    read_zkey(chain / "small.zkey")
+    assert "section 9" in checked
+    checked.clear()
+    read_zkey(chain / "small.zkey")
+    assert checked == ["the header"] * 2
+    parts = take_apart(chain / "small.zkey")
+    (tmp_path / "other.zkey").write_bytes(parts.patched(9, 96, parts.get(9)[:96]).bytes())
+    read_zkey(tmp_path / "other.zkey")
+    assert "section 9" in checked
