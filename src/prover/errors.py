@@ -27,6 +27,21 @@ class Mismatch(ProverError):
     """Two inputs that are each valid do not belong together (key and circuit, key and witness)."""
 
 
+class BadVanillaProof(ProverError):
+    """A C1 output contradicts itself, its graph or its sector, so that no proof of it could verify.
+
+    Args:
+        source: the file as the user named it.
+        check: one word for the rule that is broken, e.g. ``labels``.
+        place: partition, challenge, part; empty where the whole output is meant.
+        fault: what is wrong there.
+    """
+
+    def __init__(self, source: object, check: str, place: str, fault: str) -> None:
+        super().__init__(": ".join(part for part in (str(source), f"check of {check}", place, fault) if part))
+        self.check, self.place, self.fault = check, place, fault
+
+
 class InvalidPoint(ProverError):
     """A point is off its curve or outside the prime-order subgroup."""
 
