@@ -241,7 +241,7 @@ class Session:
                 source = ScalarSource(scalars, n)
                 result = msm.run(points, source, bits or None)
                 ok = bool((msm.fetch(result) == self.expected(curve, scalars, logs, n)).all())
-                row = self.timed(lambda: msm.fetch(msm.run(points, source, bits or None)), repeats if log_n < 25 else 3)  # noqa: B023
+                row = self.timed(lambda: msm.run(points, source, bits or None), repeats if log_n < 25 else 3)  # noqa: B023
                 self.record(f"{curve.name}_msm_{log_n}_c{bits}", {"ok": ok, **row})
                 self.device.trim()
         self.laws(curve, msm, points, logs, min(1 << 14, 1 << top))
@@ -251,20 +251,20 @@ class Session:
         outcome: dict[str, object] = {}
         for count in (0, 1, 2, 3, 1000, n - 1, n):
             scalars = self.scalars(max(count, 1))
-            got = msm.fetch(msm.run(points, ScalarSource(scalars, count)))
+            got = msm.run(points, ScalarSource(scalars, count))
             outcome[f"size_{count}"] = bool((got == self.expected(curve, scalars, logs, count)).all()) if count else not got.any()
         one = self.device.download(self.scalars(1), (1, 4), np.uint64)
         equal = self.device.upload(np.repeat(one, n, 0))
-        outcome["equal_scalars"] = bool((msm.fetch(msm.run(points, ScalarSource(equal, n))) == self.expected(curve, equal, logs, n)).all())
+        outcome["equal_scalars"] = bool((msm.run(points, ScalarSource(equal, n)) == self.expected(curve, equal, logs, n)).all())
         same_points = self.device.upload(np.repeat(self.device.download(points, (1, *curve.shape), np.uint64), n, 0))
         same_logs = self.device.upload(np.repeat(self.device.download(logs, (1, 4), np.uint64), n, 0))
         scalars = self.scalars(n)
-        outcome["equal_points"] = bool((msm.fetch(msm.run(same_points, ScalarSource(scalars, n))) == self.expected(curve, scalars, same_logs, n)).all())
+        outcome["equal_points"] = bool((msm.run(same_points, ScalarSource(scalars, n)) == self.expected(curve, scalars, same_logs, n)).all())
         self.record(f"{curve.name}_laws", outcome)
         if curve is G1:
             big = min(1 << 20, points.size_bytes // curve.affine_bytes)
             equal = self.device.upload(np.repeat(one, big, 0))
-            self.record("g1_equal_scalars_20", self.timed(lambda: msm.fetch(msm.run(points, ScalarSource(equal, big))), 3))
+            self.record("g1_equal_scalars_20", self.timed(lambda: msm.run(points, ScalarSource(equal, big)), 3))
 
     def witness(self, curve: Curve, log_n: int, windows: list[int]) -> None:
         n = 1 << log_n
@@ -287,7 +287,7 @@ class Session:
             self.device.launch(f"{curve.name}_sums_probe", 1, 128, joined, second, 1, 1, out)
             ok = bool((self.device.download(out, curve.shape, np.uint64) == expected).all())
             self.record(f"{curve.name}_witness_{log_n}_c{bits}", {"ok": ok, **self.timed(both, 5)})
-        row = self.timed(lambda: msm.fetch(msm.run(points, source)), 3)
+        row = self.timed(lambda: msm.run(points, source), 3)
         self.record(f"{curve.name}_witness_{log_n}_unclassified", row)
 
 

@@ -1,6 +1,6 @@
 // The same source is CUDA C++ (NVRTC or nvcc) and host C++17: nothing here or above it includes a system header.
 //
-// A host build includes an emulation of threadIdx, __syncthreads, atomics and shuffles before this file.
+// A host build includes an emulation of threadIdx, __syncthreads, atomics, shuffles and dynamic shared memory first.
 #pragma once
 
 using u32 = unsigned int;
@@ -19,7 +19,7 @@ using i64 = long long;
 #define CUZK_CALL inline
 #define CUZK_KERNEL(threads, blocks_per_sm) extern "C" void
 #define CUZK_SHARED static
-#define CUZK_DYNAMIC_SHARED(name) extern cuzk::Quad name[]
+#define CUZK_DYNAMIC_SHARED(name) cuzk::Quad* name = emulation::dynamic_shared()
 #endif
 
 namespace cuzk {

@@ -17,8 +17,6 @@
 #include "ntt.cu"
 #include "probe.cu"
 
-cuzk::Quad plane[2 * 2048];
-
 #define PLAIN(kernel) \
     if (!std::strcmp(name, #kernel)) return emulation::launch(kernel, false, grid_x, grid_y, threads, arguments), 0;
 #define COOPERATIVE(kernel) \
@@ -26,7 +24,7 @@ cuzk::Quad plane[2 * 2048];
 #define GROUP(g)                                                                                                  \
     PLAIN(g##_products_first) PLAIN(g##_products) PLAIN(g##_invert) PLAIN(g##_sums_first) PLAIN(g##_sums)          \
     PLAIN(g##_singles) PLAIN(g##_reduce_chunks) PLAIN(g##_sum_buckets) COOPERATIVE(g##_sum_by_bit)                 \
-    COOPERATIVE(g##_fold_windows) PLAIN(g##_sums_probe) PLAIN(g##_fill_table)       \
+    PLAIN(g##_sums_probe) PLAIN(g##_fill_table)       \
     PLAIN(g##_multiply_table)
 
 // Returns 0, or 1 where no kernel has that name.
@@ -40,7 +38,7 @@ extern "C" int run(const char* name, unsigned grid_x, unsigned grid_y, unsigned 
     COOPERATIVE(scatter_bins)
     COOPERATIVE(count_buckets)
     COOPERATIVE(scatter_buckets)
-    PLAIN(list_pairs)
+    COOPERATIVE(list_pairs)
     PLAIN(even_buckets)
     COOPERATIVE(ntt_pass)
     PLAIN(power_table)

@@ -21,7 +21,17 @@ struct Index3 {
 };
 inline Index3 threadIdx, blockIdx, blockDim, gridDim;
 
+namespace cuzk {
+struct Quad;
+}
+
 namespace emulation {
+
+// Sixty-four KiB, the most that a kernel here asks for.
+inline cuzk::Quad* dynamic_shared() {
+    alignas(16) static unsigned char bytes[64 * 1024];
+    return reinterpret_cast<cuzk::Quad*>(bytes);
+}
 
 constexpr std::size_t stack_bytes = 256 * 1024;
 

@@ -1,6 +1,6 @@
-"""Multi-scalar multiplication: digits, buckets, a tree of affine additions, bucket reduction; all of it on the device.
+"""Multi-scalar multiplication: digits, buckets, a tree of affine additions and bucket reduction on the device.
 
-Windows are processed in groups that fit the memory budget. Results come back as one affine point.
+Windows are processed in groups that fit the memory budget; a few points a window come back and are joined by `fold`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prover.backends.cuda import sort
+from prover.backends.cuda.fold import fold
 from prover.backends.cuda.launch import MAX_COUNT, U64, Launcher, Memory, Window, ceil_div
 from prover.backends.cuda.sort import Buckets, ScalarSource
 
@@ -76,14 +77,14 @@ class Msm:
     def __init__(self, launcher: Launcher, curve: Curve, budget_bytes: int) -> None:
         self.launcher, self.curve, self.budget_bytes = launcher, curve, budget_bytes
 
-    def run(self, bases: Memory, source: ScalarSource, window_bits: int | None = None) -> Memory:
-        """sum of scalar_i times point_i, as one affine point on the device.
+    def run(self, bases: Memory, source: ScalarSource, window_bits: int | None = None) -> U64:
+        """sum of scalar_i times point_i, affine.
 
         Args:
             bases: affine points; indices of `source` point into them.
         """
         if source.count == 0:
-            return self.launcher.zeros(self.curve.affine_bytes)
+            return np.zeros(self.curve.shape, np.uint64)
         if source.count >= MAX_COUNT:
             raise ValueError(f"an MSM takes fewer than {MAX_COUNT} points, got {source.count}")
         bits = window_bits or choose_window(source.count)
@@ -98,16 +99,16 @@ class Msm:
             buckets = self.sort(source, bits, first, windows)
             sums = self.accumulate(bases, buckets)
             self._reduce(buckets, sums, windows, log_chunk, log_chunks, Window(slots, first * slot_bytes))
-        return self._fold(slots, total, bits, log_chunk, log_chunks)
+        return fold(self._fetch(slots, total, log_chunks + 1), bits, log_chunk)
 
     def sort(self, source: ScalarSource, bits: int, first: int, windows: int) -> Buckets:
         words = sort.digits(self.launcher, source, bits, first, windows)
         return sort.group_by_bucket(self.launcher, words, source.points, source.count, bits, windows)
 
-    def sum(self, bases: Memory, entries: Memory, count: int) -> Memory:
-        """Plain sum of `count` signed points, as one affine point on the device."""
+    def sum(self, bases: Memory, entries: Memory, count: int) -> U64:
+        """Plain sum of `count` signed points, affine."""
         if count == 0:
-            return self.launcher.zeros(self.curve.affine_bytes)
+            return np.zeros(self.curve.shape, np.uint64)
         buckets = sort.even_buckets(self.launcher, entries, count, ONES_BUCKET)
         sums = self.accumulate(bases, buckets)
         log_partials = min(12, max(7, (buckets.num_buckets - 1).bit_length()))
@@ -119,10 +120,7 @@ class Msm:
         )  # fmt: skip
         slots = self.launcher.empty((log_partials + 1) * self.curve.xyzz_bytes)
         self.launcher.launch(f"{name}_sum_by_bit", (1, 1), 128, partials, partials, log_partials, log_partials, slots)
-        return self._fold(Window(slots, log_partials * self.curve.xyzz_bytes), 1, 1, 0, 0)
-
-    def fetch(self, point: Memory) -> U64:
-        return self.launcher.download(point, self.curve.shape, np.uint64)
+        return fold(self._fetch(Window(slots, log_partials * self.curve.xyzz_bytes), 1, 1), 1, 0)
 
     def accumulate(self, bases: Memory, buckets: Buckets) -> Memory:
         """Affine sum of every bucket, at `buckets.sum_starts` (nothing where the bucket is empty)."""
@@ -143,12 +141,11 @@ class Msm:
         most_threads = _threads(most, wave, 4)
         totals, total_prefixes = (launcher.empty(size * most_threads) for _ in range(2))
         for rounds in range((buckets.longest - 1).bit_length()):
-            bound = min(
-                most, buckets.num_entries >> rounds, (buckets.num_entries >> (rounds + 1)) + buckets.num_buckets // 2 + 1
-            )
+            share = buckets.num_entries >> rounds
+            bound = min(most, share, share // 2 + buckets.num_buckets // 2 + 1)
             pairs = sort.scan(launcher, buckets.lengths, buckets.num_buckets, 2, rounds)
             launcher.launch(
-                "list_pairs", ceil_div(bound, 8 * 256), 256, buckets.lengths, buckets.starts, buckets.sum_starts,
+                "list_pairs", ceil_div(bound, 2048), 256, buckets.lengths, buckets.starts, buckets.sum_starts,
                 pairs.prefixes, buckets.num_buckets, pairs.total, buckets.sorted, rounds, left, right, out,
                 moved_bytes=bound * 12,
             )  # fmt: skip
@@ -189,14 +186,8 @@ class Msm:
             ops=(log_chunks + 2) * chunks // 2, op=self.curve.complete_op,
         )  # fmt: skip
 
-    def _fold(self, slots: Memory, windows: int, bits: int, log_chunk: int, log_chunks: int) -> Memory:
-        result = self.launcher.empty(self.curve.affine_bytes)
-        scratch = self.launcher.empty(windows * self.curve.xyzz_bytes)
-        self.launcher.launch(
-            f"{self.curve.name}_fold_windows", 1, 32 * min(windows, 16), slots, windows, bits, log_chunk, log_chunks,
-            scratch, result,
-        )  # fmt: skip
-        return result
+    def _fetch(self, slots: Memory, windows: int, per_window: int) -> U64:
+        return self.launcher.download(slots, (windows, per_window, 4, *self.curve.shape[1:]), np.uint64)
 
 
 def _threads(count: int, wave: int, least: int) -> int:

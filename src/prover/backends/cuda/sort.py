@@ -12,6 +12,7 @@ import numpy as np
 from prover.backends.cuda.launch import FR_BYTES, Launcher, Memory, Window, ceil_div
 
 TILE = 8192
+TILE_THREADS = 512
 SCAN_BLOCK = 2048
 MAX_LOW_BITS = 11
 """A block's table has 2^11 counters."""
@@ -96,23 +97,27 @@ def group_by_bucket(
 
     bin_counts = launcher.zeros(4 * num_bins)
     launcher.launch(
-        "count_bins", (tiles, windows), 256, digit_words, count, low_bits, bins_per_window, bin_counts, moved_bytes=moved
-    )
+        "count_bins", (tiles, windows), TILE_THREADS, digit_words, count, low_bits, bins_per_window, bin_counts,
+        moved_bytes=moved,
+    )  # fmt: skip
     bin_starts = scan(launcher, bin_counts, num_bins, 0, 1, launcher.zeros(4))
     entries, cursors = launcher.empty(8 * count * windows), launcher.zeros(4 * num_bins)
     launcher.launch(
-        "scatter_bins", (tiles, windows), 256, digit_words, points, count, low_bits, bins_per_window,
-        bin_starts.prefixes, cursors, entries, moved_bytes=3 * moved,
+        "scatter_bins", (tiles, windows), TILE_THREADS, digit_words, points, count, low_bits, bins_per_window,
+        bin_starts.prefixes, cursors, entries, shared_bytes=8 * TILE, moved_bytes=3 * moved,
     )  # fmt: skip
     tile_starts = scan(launcher, bin_counts, num_bins, 1, TILE)
     lengths = launcher.zeros(4 * num_buckets)
     lists = (entries, bin_counts, bin_starts.prefixes, tile_starts.prefixes, num_bins, tile_starts.total, low_bits)
     blocks = tiles * windows + num_bins
-    launcher.launch("count_buckets", blocks, 256, *lists, lengths, moved_bytes=2 * moved)
+    launcher.launch("count_buckets", blocks, TILE_THREADS, *lists, lengths, moved_bytes=2 * moved)
     longest = launcher.zeros(4)
     starts = scan(launcher, lengths, num_buckets, 0, 1, longest)
     out, cursors = launcher.empty(4 * count * windows), launcher.zeros(4 * num_buckets)
-    launcher.launch("scatter_buckets", blocks, 256, *lists, starts.prefixes, cursors, out, moved_bytes=3 * moved)
+    launcher.launch(
+        "scatter_buckets", blocks, TILE_THREADS, *lists, starts.prefixes, cursors, out, shared_bytes=8 * TILE,
+        moved_bytes=3 * moved,
+    )  # fmt: skip
     return finish_buckets(launcher, num_buckets, out, lengths, starts, longest)
 
 
