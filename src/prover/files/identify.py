@@ -133,11 +133,7 @@ def _params(path: str | os.PathLike[str]) -> tuple[str, Facts, list[str]]:
 
 
 def _raw_proofs(path: str | os.PathLike[str]) -> tuple[str, Facts, list[str]]:
-    data = Path(path).read_bytes()
-    count = len(data) // zcash.PROOF_BYTES
-    for i in range(count):
-        chunk = data[i * zcash.PROOF_BYTES : (i + 1) * zcash.PROOF_BYTES]
-        zcash.decode_proof(chunk, path if count == 1 else f"{path}: proof {i}")
+    count = len(zcash.decode_proofs(Path(path).read_bytes(), path))
     return "raw Groth16 proofs", [*_curve(), ("proofs", f"{count} of {zcash.PROOF_BYTES} bytes")], [POINTS]
 
 

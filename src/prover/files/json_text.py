@@ -11,8 +11,8 @@ import numpy as np
 from prover.errors import BadFile
 from prover.files.binfile import open_regular
 
-MAX_BYTES = 4 << 20
-"""A verification key of 11 000 public inputs; parsed, the worst text of this size takes under 100 MB."""
+MAX_BYTES = 2 << 20
+"""A verification key of 5 500 public inputs; parsed, the worst text of this size takes under 50 MB."""
 MAX_DEPTH = 64
 MAX_DIGITS = 160
 """Decimal digits of a field element, with room: Fp has 115."""

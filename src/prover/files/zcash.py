@@ -76,18 +76,29 @@ def decode_proof(data: bytes, source: object = "proof") -> Proof:
     """
     if len(data) != PROOF_BYTES:
         raise BadFile(source, "", f"has {len(data)} bytes and a proof has {PROOF_BYTES}")
-    parts = {"A": (0, 48, decode_g1), "B": (48, 144, decode_g2), "C": (144, 192, decode_g1)}
+    return decode_proofs(data, source)[0]
+
+
+def decode_proofs(data: bytes, source: object = "proofs") -> list[Proof]:
+    """The proofs of a multiple of 192 bytes, as Filecoin joins those of a sector's partitions.
+
+    Raises:
+        BadFile: as `decode_proof`; the offset names proof and part.
+    """
+    if not data or len(data) % PROOF_BYTES:
+        raise BadFile(source, "", f"has {len(data)} bytes, no multiple of the {PROOF_BYTES} of a proof")
+    raw = np.frombuffer(data, np.uint8).reshape(-1, PROOF_BYTES)
     points = {}
-    for name, (start, end, decode) in parts.items():
-        place = f"offset {start} ({name})"
-        points[name] = decode(data[start:end], partial(_proof_fault, source, place))[0]
-        if not points[name].any():
-            raise BadFile(source, place, "is the point at infinity, which no honest proof has")
-    return Proof(points["A"], points["B"], points["C"])
+    for name, start, end, decode in (("A", 0, 48, decode_g1), ("B", 48, 144, decode_g2), ("C", 144, 192, decode_g1)):
+        fault = partial(_proof_fault, source, name, start)
+        points[name] = decode(raw[:, start:end].tobytes(), fault)
+        finite = np.asarray(points[name].reshape(len(raw), -1).any(axis=1))
+        _refuse(~finite, "is the point at infinity, which no honest proof has", fault)
+    return [Proof(a, b, c) for a, b, c in zip(points["A"], points["B"], points["C"], strict=True)]
 
 
-def _proof_fault(source: object, place: str, why: str, _index: int) -> BadFile:
-    return BadFile(source, place, why)
+def _proof_fault(source: object, name: str, start: int, why: str, index: int) -> BadFile:
+    return BadFile(source, f"offset {index * PROOF_BYTES + start} ({name} of proof {index})", why)
 
 
 def _big_endian(coordinates: U64) -> U8:

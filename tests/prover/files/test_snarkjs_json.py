@@ -151,12 +151,12 @@ TEXTS = {
     "exponent": b"[1e5]",
     "deep": b"[" * 100_000,
     "deep and closed": b"[" * 50_000 + b"]" * 50_000,
-    "endless string": b'["' + b'\\"' * 2_000_000,
+    "endless string": b'["' + b'\\"' * 1_000_000,
     "not below r": json.dumps([str(R)]).encode(),
     "an object": b"{}",
     "nested": b'[["1"]]',
-    "many": b"[" + b"[]," * 1_300_000 + b"[]]",
-    "too large": b'["1"' + b" " * (5 << 20) + b"]",
+    "many": b"[" + b"[]," * 650_000 + b"[]]",
+    "too large": b'["1"' + b" " * (3 << 20) + b"]",
 }
 
 
@@ -164,13 +164,16 @@ TEXTS = {
 def test_malformed_public_inputs_are_refused_quickly_and_in_little_memory(name: str, tmp_path: Path) -> None:
     path = tmp_path / "public.json"
     path.write_bytes(TEXTS[name])
-    tracemalloc.start()
     began = time.process_time()
     with pytest.raises(BadFile) as caught:
         read_public(path)
-    seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
+    assert time.process_time() - began < 2
+    tracemalloc.start()
+    with pytest.raises(BadFile):
+        read_public(path)
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert seconds < 2 and peak < 160 << 20
+    assert peak < 100 << 20
     assert "public.json" in str(caught.value) and "\n" not in str(caught.value)
 
 
