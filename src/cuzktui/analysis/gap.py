@@ -18,6 +18,8 @@ from cuzktui.model.snapshot import CPU_WINDOW_NS, JobView, Snapshot
 FALL_BYTES_PER_S = 200e6
 """Memory that falls slower than this is heap noise, not a release."""
 FALL_BYTES = 1 << 20
+STEP_BYTES = 64 << 10
+SLOPE_NS = 8_000_000
 GPU_IDLE_PERCENT = 5.0
 GIVEN_BACK = ("munmap", "trim", "late", "device")
 """Ways of release that cost the kernel time; `pool` and `reused` only change a buffer's owner."""
@@ -113,16 +115,30 @@ def memory_of(snapshot: Snapshot, job: JobView) -> Series | None:
 
 
 def falling(memory: Series, begin_ns: int, end_ns: int) -> list[Interval]:
-    """Sample intervals around [begin, end] in which anonymous memory fell at more than a noise's rate."""
+    """Sample intervals around [begin, end] in which anonymous memory fell faster than the noise of a heap.
+
+    A slope is taken over at least `SLOPE_NS`, since the kernel counts pages in batches; a stretch begins and ends with
+    an interval in which memory did fall.
+    """
     times = memory.t_ns
     lo = max(0, int(np.searchsorted(times, begin_ns, side="right")) - 1)
     hi = min(len(times), int(np.searchsorted(times, end_ns, side="left")) + 1)
     t, anon = times[lo:hi], memory.column("anon")[lo:hi]
     if len(t) < 2:
         return []
-    drop, length = -np.diff(anon), np.diff(t)
+    margin = np.maximum(0, SLOPE_NS - np.diff(t)) // 2
+    first = np.maximum(np.searchsorted(t, t[:-1] - margin, side="right") - 1, 0)
+    last = np.minimum(np.searchsorted(t, t[1:] + margin), len(t) - 1)
+    drop, length = anon[first] - anon[last], t[last] - t[first]
     is_falling = (drop >= FALL_BYTES) & (drop >= FALL_BYTES_PER_S * length / 1e9)
-    return union((int(t[k]), int(t[k + 1])) for k in np.flatnonzero(is_falling))
+    moves = np.flatnonzero(is_falling & (np.diff(anon) <= -STEP_BYTES))
+    found: list[Interval] = []
+    for k in moves.tolist():
+        if found and is_falling[np.searchsorted(t, found[-1][1]) : k].all():
+            found[-1] = (found[-1][0], int(t[k + 1]))
+        else:
+            found.append((int(t[k]), int(t[k + 1])))
+    return found
 
 
 def _fall(memory: Series, begin_ns: int, end_ns: int, falls: list[Interval]) -> tuple[float | None, float | None]:

@@ -1,7 +1,7 @@
 """Phases of a whole series come from the same fold as the live ones; edges are then refined between samples.
 
 A fall is seen only at sampling instants. Its true edges lie where the line through its first (last) two inner samples
-meets the level before (after) it, which is exact for a release at a constant rate; the edges never leave what the samples bound.
+meets the level before (after) it, which is exact for a release at a constant rate, within what the samples bound.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from cuzktui.model.phases import Segmenter, step
 from cuzktui.model.series import Series
-from cuzktui.model.snapshot import CPU, CPU_WINDOW_NS, GPU, MEMORY, GpuView, Lens, ProcessView, Snapshot
+from cuzktui.model.snapshot import ACTIVITY, CPU, CPU_WINDOW_NS, GPU, MEMORY, GpuView, Lens, ProcessView, Snapshot
 from prover import wire
 
 MAX_PROCESSES = 64
@@ -25,7 +25,10 @@ def _process(snapshot: Snapshot, pid: int, t_ns: int) -> ProcessView:
 
 def _new_process(snapshot: Snapshot, pid: int, t_ns: int) -> ProcessView:
     memory_series = Series(MEMORY, snapshot.memory_capacity)
-    return ProcessView(pid=pid, seen_ns=t_ns, memory=memory_series, cpu=Series(CPU, capacity=32768))
+    return ProcessView(
+        pid=pid, seen_ns=t_ns, memory=memory_series, cpu=Series(CPU, capacity=32768),
+        activity=Series(ACTIVITY, snapshot.memory_capacity),
+    )  # fmt: skip
 
 
 def _with_process(snapshot: Snapshot, view: ProcessView) -> Snapshot:
@@ -150,7 +153,7 @@ def _close_lens(snapshot: Snapshot, t_ns: int) -> Snapshot:
 
 def cpu(snapshot: Snapshot, event: wire.CpuSample) -> Snapshot:
     """Cumulative CPU times become percents of one core over at least 200 ms."""
-    view = _process(snapshot, event.pid, event.t_ns)
+    view = _active(_process(snapshot, event.pid, event.t_ns), event)
     now = (event.t_ns, event.user_ns, event.system_ns, event.run_ns or 0, event.minor_faults)
     before = view.cpu_before
     if before is None or event.user_ns < before[1] or event.t_ns < before[0]:
@@ -164,6 +167,36 @@ def cpu(snapshot: Snapshot, event: wire.CpuSample) -> Snapshot:
         float(event.states.get("R", 0)), float(event.states.get("D", 0)), float(event.threads),
     )  # fmt: skip
     return _with_process(snapshot, replace(view, cpu=view.cpu.append(event.t_ns, row), cpu_before=now))
+
+
+def _active(view: ProcessView, event: wire.CpuSample) -> ProcessView:
+    """The process with one row more of `activity`; a reading without schedstat gives none."""
+    before = view.activity_before
+    if event.run_ns is None:
+        return view
+    view = replace(view, activity_before=(event.t_ns, event.run_ns, event.minor_faults))
+    if before is None or event.t_ns <= before[0] or event.run_ns < before[1]:
+        return view
+    length_ns = event.t_ns - before[0]
+    waits = [0, 0, 0]
+    for channel, threads in event.wchan.items():
+        waits[_wait_kind(channel)] += threads
+    asleep, blocked = event.states.get("S", 0), event.states.get("D", 0)
+    row = (
+        100.0 * (event.run_ns - before[1]) / length_ns, (event.minor_faults - before[2]) / (length_ns / 1e9),
+        float(event.states.get("R", 0)), float(blocked), *map(float, waits),
+        float(max(0, asleep + blocked - sum(waits))),
+    )  # fmt: skip
+    return replace(view, activity=view.activity.append(event.t_ns, row))
+
+
+def _wait_kind(channel: str) -> int:
+    """0 a lock, 1 a clock or a poll, 2 anything else, by the kernel function that a thread waits in."""
+    if any(word in channel for word in ("futex", "mutex", "rwsem", "flock", "fcntl_setlk", "lock_file", "semtimedop")):
+        return 0
+    if any(word in channel for word in ("nanosleep", "poll", "select", "epoll", "sigtimedwait", "do_wait", "pause")):
+        return 1
+    return 2
 
 
 def host(snapshot: Snapshot, event: wire.HostSample) -> Snapshot:

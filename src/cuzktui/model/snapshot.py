@@ -35,6 +35,9 @@ REPLAY = "replay"
 MEMORY = ("anon", "shared", "resident")
 CPU = ("system_percent", "user_percent", "run_percent", "minor_faults_per_s", "running", "blocked", "threads")
 """`running` and `blocked` are threads in state R and D; `run_percent` comes from schedstat."""
+ACTIVITY = ("run_percent", "minor_faults_per_s", "running", "blocked", "on_lock", "on_timer", "on_other", "unreadable")
+"""`run_percent` and faults since the sample before, however short; then threads by what they did when looked at:
+running, in uninterruptible sleep, waiting for a lock, a clock or a poll, something else, something not readable."""
 CPU_WINDOW_NS = 200_000_000
 """utime and stime have 10 ms ticks: over 200 ms their split is known within 5 %."""
 HOST = ("available", "cgroup", "cpu_busy_percent", "mem_pressure_percent", "cpu_pressure_percent")
@@ -202,6 +205,10 @@ class ProcessView(msgspec.Struct, frozen=True, kw_only=True):
     """Columns `MEMORY`, bytes."""
     cpu: Series
     """Columns `CPU`; each row covers at least 200 ms up to its time."""
+    activity: Series
+    """Columns `ACTIVITY`, one row a CPU reading: what an outsider can tell of a process that tells nothing."""
+    activity_before: tuple[int, int, int] | None = None
+    """Time, run time and minor faults at the last row of `activity`."""
     segmenter: Segmenter = Segmenter()
     cpu_before: tuple[int, int, int, int, int] | None = None
     """Time, user, system, run and minor faults at the last row of `cpu`."""
