@@ -1,0 +1,60 @@
+"""Events that can be waited for, and processes that must be gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from prover import wire
+
+
+class Events:
+    """Takes events from any thread and waits for the one that is wanted."""
+
+    def __init__(self) -> None:
+        self.all: list[wire.Event] = []
+        self._new = threading.Condition()
+
+    def put(self, event: wire.Event) -> None:
+        with self._new:
+            self.all.append(event)
+            self._new.notify_all()
+
+    def wait(self, wanted: Callable[[wire.Event], bool], timeout_s: float = 120.0, begin: int = 0) -> wire.Event:
+        deadline, seen = time.monotonic() + timeout_s, begin
+        with self._new:
+            while True:
+                for event in self.all[seen:]:
+                    if wanted(event):
+                        return event
+                seen = max(begin, len(self.all))
+                left = deadline - time.monotonic()
+                told = [e for e in self.all if not isinstance(e, wire.MemSample | wire.CpuSample | wire.HostSample)]
+                assert left > 0, f"no such event in {timeout_s} s; the last others: {told[-4:]}"
+                self._new.wait(left)
+
+    def of(self, kind: type) -> list:
+        with self._new:
+            return [event for event in self.all if isinstance(event, kind)]
+
+
+@pytest.fixture
+def events() -> Events:
+    return Events()
+
+
+def is_gone(pid: int, timeout_s: float = 10.0) -> bool:
+    """Whether a process has ended (a zombie has) within the time."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([pidfd], [], [], timeout_s)[0])
+    finally:
+        os.close(pidfd)
