@@ -28,6 +28,7 @@ KEPT_TRACES = 8
 _CLOSED = None
 
 Line = bytes
+Mark = wire.StageBegan | wire.StageEnded | wire.InnerEnded | wire.OuterEnded | wire.JobPredicted
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class Trace:
 
     submitted: wire.JobSubmitted | None = None
     marks: list[wire.Event] = field(default_factory=list)
-    """Stages begun and ended, inner and outer clock, in order."""
+    """Stages begun and ended, the predicted peak, inner and outer clock, in order."""
     progress: dict[tuple[Stage, int | None], wire.Progress] = field(default_factory=dict)
     """The last of each stage and circuit."""
 
@@ -187,7 +188,9 @@ class Hub:
                 self._buffers.pop(event.buffer_id, None)
             case wire.JobSubmitted():
                 self._jobs.setdefault(event.job_id, Trace()).submitted = event
-            case wire.StageBegan() | wire.StageEnded() | wire.InnerEnded() | wire.OuterEnded():
+            case (
+                wire.StageBegan() | wire.StageEnded() | wire.InnerEnded() | wire.OuterEnded() | wire.JobPredicted()
+            ):
                 self._remember_mark(event)
             case wire.Progress():
                 job = self._jobs.get(event.job_id)
@@ -204,7 +207,7 @@ class Hub:
             case wire.Notice(level="error", job_id=""):
                 self._errors = [*self._errors, event][-8:]
 
-    def _remember_mark(self, event: wire.StageBegan | wire.StageEnded | wire.InnerEnded | wire.OuterEnded) -> None:
+    def _remember_mark(self, event: Mark) -> None:
         job = self._jobs.get(event.job_id)
         if job is None:
             return

@@ -157,12 +157,12 @@ class Worker:
             run.progress(Stage.COMPILE, 0, 1, what="loading the prover")
             from prover.arena import Arena
             from prover.backends.select import make_backend
-            from prover.circuits.warm import warm_up as warm_up_synthesis
             from prover.jobs import Prover
+            from prover.keycache import cache_dir
+            from prover.warm import warm_up
 
             backend, why_not_gpu = make_backend(backend_name, self._threads)
-            backend.warm_up(run)
-            warm_up_synthesis(run)
+            warm_up(backend, run, with_setup=not any((cache_dir() / "keys").glob("*.key")))
         hub = self._queue.hub
         if self._arena is None:
             self._arena = Arena(hub.emit, self._options.pool_bytes)

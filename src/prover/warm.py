@@ -1,0 +1,63 @@
+"""Everything a first proof would compile is compiled before it, as one visible stage whose bar only rises.
+
+A compile inside a job would be counted as that job's synthesis or setup, and its numbers would not be the prover's.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from prover import wire
+from prover.backends import Backend
+from prover.run import Run
+from prover.wire import Stage
+
+
+def warm_up(backend: Backend, run: Run, *, with_setup: bool) -> None:
+    """Compiles or loads the kernels of backend and synthesis, and of the setup where no key was made yet.
+
+    Raises:
+        Cancelled: between two steps.
+        BackendError: the backend cannot run here.
+    """
+    from prover.circuits.warm import warm_up as warm_up_synthesis
+
+    parts: list[tuple[int, Callable[[Run], None]]] = [(65, backend.warm_up), (15, warm_up_synthesis)]
+    if with_setup:
+        parts.append((20, _warm_up_setup))
+    total = sum(weight for weight, _ in parts)
+    base = 0
+    for weight, part in parts:
+        part(_part_of(run, base, weight, total))
+        base += weight
+    run.progress(Stage.COMPILE, total, total, "percent", what="ready")
+
+
+def _warm_up_setup(run: Run) -> None:
+    from prover.circuits.registry import build
+    from prover.setup import test_setup
+
+    run.progress(Stage.COMPILE, 0, 1, what="test setup")
+    test_setup(build("cubic").r1cs, _speaking(run, lambda _event: None), threads=1)
+
+
+def _part_of(run: Run, base: int, weight: int, total: int) -> Run:
+    """The same run, its compile progress mapped into base .. base + weight of the whole."""
+
+    def emit(event: wire.Event) -> None:
+        if isinstance(event, wire.Progress) and event.stage is Stage.COMPILE and event.total:
+            done = base + weight * min(event.done, event.total) // event.total
+            event = replace(event, done=done, total=total, unit="percent")
+        run.emit(event)
+
+    return _speaking(run, emit)
+
+
+def _speaking(run: Run, emit: Callable[[wire.Event], None]) -> Run:
+    """A run that shares the cancellation of another and speaks through `emit`."""
+    part = copy.copy(run)
+    part.emit = emit
+    return part
