@@ -14,6 +14,10 @@ import numpy.typing as npt
 from prover.r1cs.matrices import Csr, R1cs
 
 U32 = npt.NDArray[np.uint32]
+BLOCK_WIRES = 1 << 20
+"""Wires marked at once: 8 MB of places."""
+LONG_WIRES = 1 << 10
+"""Templates of so many wires are marked instance by instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def densities_of(r1cs: R1cs, circuit_hash: bytes = b"") -> Densities:
     a[: r1cs.num_public + 1] = True
     return Densities(
         r1cs.num_wires, r1cs.num_public, r1cs.num_constraints, r1cs.domain_size,
-        np.flatnonzero(a).astype(np.uint32), np.flatnonzero(b).astype(np.uint32), circuit_hash,
+        _places(a), _places(b), circuit_hash,
     )  # fmt: skip
 
 
@@ -51,7 +55,25 @@ def _used(r1cs: R1cs, matrices: list[Csr]) -> npt.NDArray[np.bool_]:
         for port in columns[columns < num_ports]:
             used[stamp.ports[:, port]] = True
         own = columns[columns >= num_ports] - num_ports
-        for instance in range(0, len(stamp.wire0), 1 << 12):
-            first = stamp.wire0[instance : instance + (1 << 12)]
+        if len(own) >= LONG_WIRES:
+            mask = np.zeros(stamp.template.num_wires, np.bool_)
+            mask[own] = True
+            for first_wire in stamp.wire0.tolist():
+                used[first_wire : first_wire + len(mask)] |= mask
+            continue
+        step = max(1, BLOCK_WIRES // max(1, len(own)))
+        for instance in range(0, len(stamp.wire0), step):
+            first = stamp.wire0[instance : instance + step]
             used[(first[:, None] + own[None, :]).ravel()] = True
     return used
+
+
+def _places(used: npt.NDArray[np.bool_]) -> U32:
+    """Indices of the marked wires, rising; never all of them as 64-bit numbers."""
+    places = np.empty(np.count_nonzero(used), np.uint32)
+    done = 0
+    for first in range(0, len(used), BLOCK_WIRES):
+        found = np.flatnonzero(used[first : first + BLOCK_WIRES])
+        places[done : done + len(found)] = found + first
+        done += len(found)
+    return places

@@ -96,7 +96,8 @@ def _openings(output: c1_json.Output, proof: RegisteredProof, source: str) -> li
         raise BadFile(source, "vanilla_proofs", f"holds {keys}, and {proof.name} needs {shape.family} alone")
     rows = output.vanilla_proofs[shape.family]
     if len(rows) != proof.partitions:
-        raise BadFile(source, "vanilla_proofs", f"holds {len(rows)} partitions, and {proof.name} has {proof.partitions}")
+        fault = f"holds {len(rows)} partitions, and {proof.name} has {proof.partitions}"
+        raise BadFile(source, "vanilla_proofs", fault)
     for k, row in enumerate(rows):
         if len(row) != shape.challenges:
             fault = f"opens {len(row)} challenges, and {shape.name} sectors have {shape.challenges} a partition"

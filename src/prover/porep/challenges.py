@@ -37,8 +37,9 @@ def interactive(num_nodes: int, numbers: range, replica_id: bytes, seed: bytes) 
 
 
 def synthetic(
-    num_nodes: int, numbers: range, replica_id: bytes, comm_r: bytes, seed: bytes, *, num_candidates: int = MAX_SYNTHETIC
-) -> list[int]:
+    num_nodes: int, numbers: range, replica_id: bytes, comm_r: bytes, seed: bytes, *,
+    num_candidates: int = MAX_SYNTHETIC,
+) -> list[int]:  # fmt: skip
     """A choice by seed among candidates that replica_id and comm_r fix before the seed is known."""
     candidates = min(num_nodes, num_candidates)
     stream = words(_key(b"Selection", replica_id + seed), 20, nonce=_NONCE)

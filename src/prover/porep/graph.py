@@ -1,6 +1,7 @@
 """The parents of a node follow from porep_id and node alone: six drawn near it, eight by a permutation of all.
 
-Source: rust-fil-proofs:storage-proofs-core/src/{drgraph,crypto/feistel}.rs, storage-proofs-porep/src/stacked/vanilla/graph.rs.
+Source: rust-fil-proofs:storage-proofs-core/src/{drgraph,crypto/feistel}.rs,
+storage-proofs-porep/src/stacked/vanilla/graph.rs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A node's label is one SHA-256 of replica_id, layer, node and its parents' labels, cut to 254 bits.
 
-Source: rust-fil-proofs:storage-proofs-porep/src/stacked/vanilla/{create_label,proof}.rs, storage-proofs-core/src/util.rs.
+Source: rust-fil-proofs:storage-proofs-porep/src/stacked/vanilla/{create_label,proof}.rs,
+storage-proofs-core/src/util.rs.
 """
 
 from __future__ import annotations

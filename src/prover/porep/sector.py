@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prover.backends.cpu.field import fr_to_ints, ints_to_fr
 from prover.errors import BadRequest
 from prover.porep.challenges import challenges
 from prover.porep.graph import Graph
@@ -19,7 +20,6 @@ from prover.porep.labels import label, prover_id, repeated, replica_id
 from prover.porep.shapes import BASE_PARENTS, NODE_BYTES, RegisteredProof, Rule
 from prover.porep.trees import Tree, canonical_bytes, from_canonical, poseidon_rows, sha256_rows
 from prover.porep.vanilla import COLUMNS, C1Output, Partition
-from prover.backends.cpu.field import fr_to_ints, ints_to_fr
 from prover.r1cs.matrices import I64, U64
 from prover.run import Run, silent
 from prover.wire import Stage
@@ -175,5 +175,6 @@ def _open(
         )  # fmt: skip
     comm_d = canonical_bytes(tree_d.root)
     return C1Output(
-        proof, tuple(partitions), comm_r, comm_d, replica, names.seed, names.ticket, names.sector_number, "sector made here"
+        proof, tuple(partitions), comm_r, comm_d, replica, names.seed, names.ticket, names.sector_number,
+        "sector made here",
     )  # fmt: skip

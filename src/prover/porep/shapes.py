@@ -152,7 +152,8 @@ def registered(name: str) -> RegisteredProof:
     for proof in REGISTERED:
         if proof.name == name:
             return proof
-    raise BadRequest(f"registered proof {name[:60]!r} is unknown; there are {REGISTERED[0].name} to {REGISTERED[-1].name}")
+    first, last = REGISTERED[0].name, REGISTERED[-1].name
+    raise BadRequest(f"registered proof {name[:60]!r} is unknown; there are {first} to {last}")
 
 
 def registered_of(shape: Shape, rule: Rule = Rule.INTERACTIVE, *, is_legacy_graph: bool = False) -> RegisteredProof:

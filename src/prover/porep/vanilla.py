@@ -1,4 +1,4 @@
-"""What the circuit needs of a C1 output, as arrays; the rest of that output repeats it and is checked when it is read."""
+"""What the circuit needs of a C1 output, as arrays; the rest of that output repeats it, and is compared when read."""
 
 from __future__ import annotations
 
