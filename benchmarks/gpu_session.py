@@ -102,11 +102,11 @@ class Session:
         kernels: dict[str, float] = {}
         times = self.device.take_times()
         for t in times:
-            kernels[t.kernel] = kernels.get(t.kernel, 0.0) + t.end_ms - t.begin_ms
+            kernels[t.kernel] = kernels.get(t.kernel, 0.0) + (t.end_ns - t.begin_ns) / 1e6
         self.device.is_timed = False
         return {
             "median_ms": round(statistics.median(wall), 3), "min_ms": round(min(wall), 3), "max_ms": round(max(wall), 3),
-            "n": repeats, "device_ms": round(times[-1].end_ms, 3) if times else 0.0,
+            "n": repeats, "device_ms": round((times[-1].end_ns - times[0].begin_ns) / 1e6, 3) if times else 0.0,
             "kernels_ms": {k: round(v, 3) for k, v in sorted(kernels.items(), key=lambda kv: -kv[1])},
         }  # fmt: skip
 

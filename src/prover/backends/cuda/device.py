@@ -5,6 +5,7 @@ Everything here raises the classes of `failures.py`; a CuPy exception does not l
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,11 +36,13 @@ MULTIPLIER_SLOTS = {
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """One launch, in milliseconds from the anchor of its batch."""
+    """One launch on CLOCK_MONOTONIC."""
 
     kernel: str
-    begin_ms: float
-    end_ms: float
+    begin_ns: int
+    end_ns: int
+    error_ns: int
+    """Uncertainty of the mapping from the device's clock."""
     ops: int | None
     op: str
     moved_bytes: int | None
@@ -83,6 +86,7 @@ class Device:
             # Two transfers a clock on a bus of so many bits.
             self.memory_bytes_per_s = int(attribute(36, index)) * 1000 * int(attribute(37, index)) // 4
             self.stream = cupy.cuda.Stream(non_blocking=True)
+            self.copies = cupy.cuda.Stream(non_blocking=True)
             self._pool = cupy.cuda.MemoryPool()
         self._functions: dict[str, Any] = {}
         self._modules: list[Any] = []
@@ -149,9 +153,39 @@ class Device:
     def copy_in(self, memory: Memory, values: npt.NDArray) -> None:
         """Host to device; `values` must stay alive and unchanged until the stream has passed this point."""
         with self._translated():
-            self._cupy.cuda.runtime.memcpyAsync(
-                memory.address, values.ctypes.data, values.nbytes, 1, self.stream.ptr
-            )
+            self._cupy.cuda.runtime.memcpyAsync(memory.address, values.ctypes.data, values.nbytes, 1, self.stream.ptr)
+
+    def copy_ahead(self, memory: Memory, values: npt.NDArray) -> Any:
+        """Host to device beside the kernels already launched; the kernels that need it call `await_copy` with the result.
+
+        Only pinned memory overlaps. `memory` must not be in use by an earlier launch.
+        """
+        with self._translated():
+            self._cupy.cuda.runtime.memcpyAsync(memory.address, values.ctypes.data, values.nbytes, 1, self.copies.ptr)
+            arrived = self._cupy.cuda.Event(disable_timing=True)
+            arrived.record(self.copies)
+            return arrived
+
+    def await_copy(self, arrived: Any) -> None:
+        """Launches after this start once the copy has arrived."""
+        with self._translated():
+            self.stream.wait_event(arrived)
+
+    def copies_after_kernels(self) -> None:
+        """Copies after this start once the kernels launched so far have ended: the pool may reuse their memory."""
+        with self._translated():
+            reached = self._cupy.cuda.Event(disable_timing=True)
+            reached.record(self.stream)
+            self.copies.wait_event(reached)
+
+    def pin(self, address: int, size_bytes: int) -> None:
+        """Page-locks host memory (an arena's Pinner)."""
+        with self._translated():
+            self._cupy.cuda.runtime.hostRegister(address, size_bytes, 0)
+
+    def unpin(self, address: int) -> None:
+        with self._translated():
+            self._cupy.cuda.runtime.hostUnregister(address)
 
     def download(self, memory: Memory, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray:
         out = np.empty(shape, dtype)
@@ -183,25 +217,37 @@ class Device:
                 self._pending.append((kernel, begin, end, ops, op, moved_bytes))
 
     def take_times(self) -> list[KernelTime]:
-        """Waits for the stream; every timed launch since the last call, from the first one's begin."""
+        """Waits for the stream; every timed launch since the last call."""
         self.synchronize()
         pending, self._pending = self._pending, []
         if not pending:
             return []
-        anchor, elapsed = pending[0][1], self._cupy.cuda.get_elapsed_time
-        return [
-            KernelTime(kernel, elapsed(anchor, begin), elapsed(anchor, end), ops, op, moved)
-            for kernel, begin, end, ops, op, moved in pending
-        ]
+        with self._translated():
+            # The idle stream passes a new event at once: what that takes is the error of the mapping.
+            anchor = self._cupy.cuda.Event()
+            before_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            anchor.record(self.stream)
+            anchor.synchronize()
+            after_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            anchor_ns, error_ns = (before_ns + after_ns) // 2, after_ns - before_ns
 
-    def roof_percent(self, time: KernelTime) -> float | None:
+            def at(event: Any) -> int:
+                return anchor_ns - int(self._cupy.cuda.get_elapsed_time(event, anchor) * 1e6)
+
+            return [
+                KernelTime(kernel, at(begin), at(end), error_ns, ops, op, moved)
+                for kernel, begin, end, ops, op, moved in pending
+            ]
+
+    def roof_percent(self, launched: KernelTime) -> float | None:
         """Least time the chip needs for the operations or the bytes, whichever is longer, over the time taken."""
-        taken_s = (time.end_ms - time.begin_ms) / 1e3
+        taken_s = (launched.end_ns - launched.begin_ns) / 1e9
         floor_s = 0.0
-        if time.ops and time.op in MULTIPLIER_SLOTS:
-            floor_s = time.ops * MULTIPLIER_SLOTS[time.op] / (self.num_sms * self.clock_hz * MULTIPLIER_LANES_PER_SM)
-        if time.moved_bytes and self.memory_bytes_per_s:
-            floor_s = max(floor_s, time.moved_bytes / self.memory_bytes_per_s)
+        if launched.ops and launched.op in MULTIPLIER_SLOTS:
+            slots = launched.ops * MULTIPLIER_SLOTS[launched.op]
+            floor_s = slots / (self.num_sms * self.clock_hz * MULTIPLIER_LANES_PER_SM)
+        if launched.moved_bytes and self.memory_bytes_per_s:
+            floor_s = max(floor_s, launched.moved_bytes / self.memory_bytes_per_s)
         return 100 * floor_s / taken_s if floor_s and taken_s > 0 else None
 
     def trim(self) -> None:

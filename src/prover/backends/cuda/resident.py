@@ -1,0 +1,108 @@
+"""A proving key in device memory: every query's points and wire list, uploaded once and used by every proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from prover import wire
+from prover.backends.cuda.device import Device
+from prover.backends.cuda.failures import OutOfDeviceMemory
+from prover.backends.cuda.launch import Memory, Window
+from prover.keys import ProvingKey, QueryName
+from prover.run import Run, now
+from prover.wire import Stage
+
+UPLOAD_CHUNK_BYTES = 256 << 20
+WORKING_SHARE = 0.25
+"""Part of the card that a key must leave to the working memory of a proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceQuery:
+    """Points of one query and how they find their scalars."""
+
+    points: Memory
+    count: int
+    wires: Memory | None
+    first_wire: int
+    class_of: QueryName
+    """Query whose classification of the scalars this one shares: itself, or one with the same wires."""
+
+
+class CudaKey:
+    """Implements `prover.backends.ResidentKey`."""
+
+    def __init__(self, key: ProvingKey, device: Device, run: Run) -> None:
+        self.key, self._device, self._run = key, device, run
+        free = device.memory_bytes[0]
+        if key.size_bytes > free - WORKING_SHARE * device.memory_bytes[1]:
+            device.trim()
+            free = device.memory_bytes[0]
+            if key.size_bytes > free - WORKING_SHARE * device.memory_bytes[1]:
+                raise OutOfDeviceMemory(key.size_bytes, free, device.name)
+        self._buffer_id = (1 << 40) + now() % (1 << 40)
+        began = now()
+        self._done_bytes = 0
+        self.h = self._upload(key.h_query)
+        self.queries: dict[QueryName, DeviceQuery] = {}
+        for name in QueryName:
+            self._add(name)
+        run.emit(
+            wire.BufferAllocated(
+                t_ns=now(), buffer_id=self._buffer_id, job_id=run.job_id, label="proving key", owner=wire.Owner.SRS,
+                place=wire.Place.DEVICE, size_bytes=key.size_bytes, stage=Stage.SRS, device=device.name,
+            )
+        )  # fmt: skip
+        run.emit(
+            wire.Span(
+                t_ns=now(), job_id=run.job_id, name="upload key", begin_ns=began, stage=Stage.SRS,
+                lane=f"cuda:{device.index} copy", moved_bytes=key.size_bytes,
+            )
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Gives the device memory back to the card."""
+        began = now()
+        if not self.queries:
+            return
+        self.queries.clear()
+        del self.h
+        self._device.trim()
+        self._run.emit(
+            wire.BufferReleased(
+                t_ns=now(), buffer_id=self._buffer_id, begin_ns=began, size_bytes=self.key.size_bytes, how="device"
+            )
+        )
+
+    def _add(self, name: QueryName) -> None:
+        query = self.key.query(name)
+        same = name
+        for other, there in self.queries.items():
+            known = self.key.query(other)
+            if len(known.points) == len(query.points) and known.first_wire == query.first_wire and (
+                known.wires is query.wires
+                or (known.wires is not None and query.wires is not None and np.array_equal(known.wires, query.wires))
+            ):  # fmt: skip
+                same = there.class_of
+                break
+        wires = self.queries[same].wires if same in self.queries else None
+        if wires is None and query.wires is not None:
+            wires = self._upload(query.wires)
+        self.queries[name] = DeviceQuery(
+            self._upload(query.points), len(query.points), wires, 0 if wires is not None else query.first_wire, same
+        )
+
+    def _upload(self, values: npt.NDArray) -> Memory:
+        flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        memory = self._device.empty(max(flat.nbytes, 16))
+        for low in range(0, flat.nbytes, UPLOAD_CHUNK_BYTES):
+            self._run.check()
+            part = flat[low : low + UPLOAD_CHUNK_BYTES]
+            self._device.copy_in(Window(memory, low, part.nbytes), part)
+            self._device.synchronize()
+            self._done_bytes += part.nbytes
+            self._run.progress(Stage.SRS, self._done_bytes, self.key.size_bytes, "bytes", what="key to the GPU")
+        return memory
