@@ -70,6 +70,6 @@ class KeyCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_key(path, key)
             return open_key(path)
-        except OSError as error:
+        except (BadFile, OSError) as error:
             run.notice(f"test key not cached ({error}); it stays in memory", "warning")
             return key
