@@ -69,7 +69,7 @@ def _reader_for(head: bytes, size_bytes: int) -> Reader | None:
         return _raw_proofs
     for compressed in (False, True):
         fixed = bellperson_vk.fixed_bytes(compressed)
-        if len(head) >= fixed and bool(head[0] & zcash.COMPRESSED) == compressed:
+        if len(head) >= fixed and _begins_with_a_point(head, compressed):
             num_ic = int.from_bytes(head[fixed - 4 : fixed], "big")
             end = fixed + num_ic * bellperson_vk.POINT_BYTES * (1 if compressed else 2)
             if size_bytes == end:
@@ -77,6 +77,16 @@ def _reader_for(head: bytes, size_bytes: int) -> Reader | None:
             if not compressed and 1 <= num_ic <= bellperson_vk.MAX_PUBLIC and size_bytes > end:
                 return _params
     return None
+
+
+def _begins_with_a_point(head: bytes, compressed: bool) -> bool:
+    """Whether alpha of a verifying key may stand there: what has no magic is told by its first point."""
+    unit = bellperson_vk.POINT_BYTES * (1 if compressed else 2)
+    try:
+        zcash.decode_g1(head[:unit], lambda why, _: BadFile("", "", why), compressed=compressed)
+    except BadFile:
+        return False
+    return True
 
 
 def _r1cs(path: str | os.PathLike[str]) -> tuple[str, Facts, list[str]]:
