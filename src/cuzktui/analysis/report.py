@@ -33,7 +33,7 @@ class PlateauCheck:
     length_ns: int
     anon_bytes: float
     baseline_bytes: float
-    """Anonymous memory when the job began."""
+    """Anonymous memory when synthesis began: what interpreter, compiled code and keys hold after warm-up."""
     ledger_bytes: float
     ledger_baseline_bytes: float
 
@@ -215,14 +215,16 @@ def _plateau_check(snapshot: Snapshot, job: JobView, phases: tuple[Phase, ...]) 
     begin_ns, end_ns = max(top.begin_ns, job.first_ns), min(top.end_ns, last_ns)
     at_ns = (begin_ns + end_ns) // 2
     told = snapshot.ledger.series
-    baseline = process.memory.at(job.first_ns, "anon")
+    synth = job.stage(Stage.SYNTH)
+    base_ns = synth.begin_ns if synth is not None else job.first_ns
+    baseline = process.memory.at(base_ns, "anon")
     return PlateauCheck(
         at_ns=at_ns,
         length_ns=end_ns - begin_ns,
         anon_bytes=process.memory.at(at_ns, "anon") or 0.0,
         baseline_bytes=baseline if baseline is not None else 0.0,
         ledger_bytes=told.at(at_ns, "host") or 0.0,
-        ledger_baseline_bytes=told.at(job.first_ns, "host") or 0.0,
+        ledger_baseline_bytes=told.at(base_ns, "host") or 0.0,
     )
 
 

@@ -75,8 +75,9 @@ class Segmenter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """When the run first came near its floor, and the value then: where a fall ended."""
     high_first: tuple[int, float] = (0, 0.0)
     low_last_ns: int = 0
-    """When the run was last near its floor: where a rise began."""
+    """When the run was last at its mean or below: where a rise began."""
     high_last_ns: int = 0
+    """When it was last at its mean or above: where a fall began."""
     sums: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """Sums of t, y, t*t, t*y over the run; t in seconds from its begin, y in bytes less its first."""
     run_first: float = 0.0
@@ -152,13 +153,14 @@ def _extend_run(state: Segmenter, t_ns: int, value: float, low: float, high: flo
     near = tolerance / 4
     seconds, offset = (t_ns - state.run_begin_ns) / 1e9, value - state.run_first
     st, sy, stt, sty = state.sums
+    mean = state.run_first + (sy + offset) / (state.run_count + 1)
     is_further = state.direction and (value - state.turn_bytes) * state.direction > 0
     grown = replace(
         state, count=state.count + 1, last_ns=t_ns, last_bytes=value, run_count=state.run_count + 1, low=low, high=high,
         low_first=(t_ns, value) if value < state.low_first[1] - near else state.low_first,
         high_first=(t_ns, value) if value > state.high_first[1] + near else state.high_first,
-        low_last_ns=t_ns if value <= low + near else state.low_last_ns,
-        high_last_ns=t_ns if value >= high - near else state.high_last_ns,
+        low_last_ns=t_ns if value <= mean + near else state.low_last_ns,
+        high_last_ns=t_ns if value >= mean - near else state.high_last_ns,
         sums=(st + seconds, sy + offset, stt + seconds * seconds, sty + seconds * offset),
         turn_ns=t_ns if is_further else state.turn_ns, turn_bytes=value if is_further else state.turn_bytes,
         move_count=state.move_count + 1,
