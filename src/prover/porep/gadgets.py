@@ -23,12 +23,12 @@ class Gadgets:
 
     def __init__(self, coefficients: Coefficients) -> None:
         self.coefficients = coefficients
-        self.to_bits = scalar.to_bits_le(coefficients)
+        self.to_bits = scalar.to_bits_le(coefficients, "field-bits")
         self.node_bits = scalar.bits(coefficients, 64, "challenge-bits")
         self.equal = scalar.equal(coefficients)
         self.inputize = scalar.inputize(coefficients)
         self.add = scalar.add(coefficients)
-        self.pack = scalar.pack_bits(coefficients, [None] * CAPACITY)
+        self.pack = scalar.pack_bits(coefficients, [None] * CAPACITY, "label")
         self.sha256_level = merkle.sha256_level(coefficients)
         self._hashes: dict[int, Template] = {}
         self._levels: dict[int, Template] = {}
