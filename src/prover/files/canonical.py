@@ -7,12 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from prover.backends.cpu.field import fp_from_mont, pack, unpack
+from prover.backends.cpu.field import fp_to_ints, pack, unpack
 from prover.backends.cpu.jit import jit
-from prover.errors import ProverError
+from prover.errors import InvalidPoint, ProverError
 from prover.params import B_G1, P, R
+from prover.verify import g1, g2
 
 U64 = npt.NDArray[np.uint64]
+FEW = 256
+"""Up to this many points a library call each is quicker than loading, or worse compiling, a kernel."""
 Fault = Callable[[str, int], ProverError]
 """Makes the error for (what is wrong, index of the value or point)."""
 
@@ -38,6 +41,8 @@ def first_not_fr(limbs: U64) -> int:
 
 def first_not_fp(limbs: U64) -> int:
     """Index of the first coordinate, counted over the flattened (..., 6) array, that is not below p, or -1."""
+    if limbs.size <= 24 * FEW:
+        return next((i for i, value in enumerate(unpack(limbs.reshape(-1, 6))) if value >= P), -1)
     return int(_first_not_below(limbs.reshape(-1, 6), pack([P], 6)[0]))
 
 
@@ -56,8 +61,6 @@ def require_points(points: U64, what: str, fault: Fault, *, allow_infinity: bool
         points: affine Montgomery, infinity all zeros.
         allow_infinity: False where the protocol needs a point other than infinity.
     """
-    from prover.backends.cpu.check import first_bad_g1, first_bad_g2
-
     if not len(points):
         return
     require_coordinates(points, what, fault)
@@ -66,15 +69,33 @@ def require_points(points: U64, what: str, fault: Fault, *, allow_infinity: bool
         if len(infinite):
             i = int(infinite[0])
             raise fault(f"point {i} of {what} is the point at infinity, which no sound key or proof has there", i)
-    bad = int(first_bad_g1(points) if points.ndim == 3 else first_bad_g2(points))
+    bad = _first_outsider_of_few(points) if len(points) <= FEW else _first_outsider(points)
     if bad >= 0:
         why = "is outside the prime-order subgroup" if is_on_curve(points[bad]) else "is not on the curve"
         raise fault(f"point {bad} of {what} {why}; the file is damaged or forged", bad)
 
 
+def _first_outsider_of_few(points: U64) -> int:
+    """Index of the first point that is no member, or -1, by the verifier's library: nothing to compile."""
+    decide = g1 if points.ndim == 3 else g2
+    for i, point in enumerate(points):
+        try:
+            if point.any():
+                decide(point, "point")
+        except InvalidPoint:
+            return i
+    return -1
+
+
+def _first_outsider(points: U64) -> int:
+    from prover.backends.cpu.check import first_bad_g1, first_bad_g2
+
+    return int(first_bad_g1(points) if points.ndim == 3 else first_bad_g2(points))
+
+
 def is_on_curve(point: U64) -> bool:
     """Whether one affine Montgomery point, (2, 6) or (2, 2, 6), satisfies its curve's equation (infinity does)."""
-    v = unpack(fp_from_mont(point).reshape(-1, 6))
+    v = fp_to_ints(point)
     if not any(v):
         return True
     if len(v) == 2:
