@@ -152,7 +152,7 @@ class ConsoleApp(App[int]):
             snapshot=snapshot,
             glyphs=GLYPHS[self.graph],
             end_ns=at.right_edge_ns(snapshot),
-            span_s=at.window_s(snapshot),
+            span_s=at.window_s(snapshot, self.desk.pair[0] if self.desk.pair and not is_demo else ""),
             is_live=at.end_ns is None,
             is_frozen=at.frozen is not None,
             cursor_ns=at.cursor_ns,
@@ -177,8 +177,9 @@ class ConsoleApp(App[int]):
         return self._finding
 
     def say(self, text: str, level: str = "info") -> None:
-        """Shows a sentence now, and keeps it among the notices."""
-        self.feed.add(Notice(t_ns=max(self.feed.snapshot.t_ns, 0) or now(), text=text, level=level))
+        """Shows a sentence now, and keeps it among the notices unless it is but a hint."""
+        if level != "hint":
+            self.feed.add(Notice(t_ns=max(self.feed.snapshot.t_ns, 0) or now(), text=text, level=level))
         severity = {"warning": "warning", "error": "error"}.get(level, "information")
         self.notify(text, severity=severity, timeout=4, markup=False)  # type: ignore[arg-type]
 
@@ -240,10 +241,10 @@ class ConsoleApp(App[int]):
 
     def _may_ask(self) -> bool:
         if self.demo_feed is not None or self.feed.snapshot.is_replay:
-            self.say("a replay takes no requests", "warning")
+            self.say("a replay takes no requests", "hint")
             return False
         if self.options.is_read_only or self.desk.control is None:
-            self.say("this console only watches", "warning")
+            self.say("this console only watches", "hint")
             return False
         return True
 
@@ -264,7 +265,7 @@ class ConsoleApp(App[int]):
     def action_circuit(self, number: int) -> None:
         if self._may_ask() and 1 <= number <= len(CHOICES):
             self.desk.choice = CHOICES[number - 1]
-            self.say(f"p proves {self.desk.choice}", "info")
+            self.say(f"p proves {self.desk.choice}", "hint")
             self._show()
 
     def action_policy(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from cuzktui.analysis.finding import SMALL_GAP_NS
 from cuzktui.model.snapshot import Snapshot
 from cuzktui.verifying import verify_job
 from cuzktui.widgets.view import CircuitChoice
@@ -23,7 +24,7 @@ PAIR_POLICIES = (Policy.SYNC_4K, Policy.ASYNC_4K)
 CHOICES = (
     CircuitChoice("sha256-chain:8", 4),
     CircuitChoice("sha256-chain:16", 4),
-    CircuitChoice("sha256-chain:64", 2),
+    CircuitChoice("sha256-chain:64", 4),
     CircuitChoice("poseidon-merkle:8", 4),
     CircuitChoice("cubic", 1),
 )
@@ -49,7 +50,7 @@ class Desk:
     Args:
         control: None where nothing can be asked (a replay, a foreign process).
         post: runs a function in the screen's thread.
-        say: shows a sentence; the second argument is its level.
+        say: shows a sentence; its level is hint (said once), info, warning or error (kept among the notices).
     """
 
     control: Control | None
@@ -100,14 +101,14 @@ class Desk:
         """Checks the newest proof again, in a process of its own."""
         job = next((job for job in reversed(snapshot.jobs) if job.proof_hex), None)
         if job is None:
-            self.say("no proof yet to verify", "info")
+            self.say("no proof yet to verify", "hint")
             return
         self.in_background(lambda: verify_job(job))
 
     def prove(self) -> None:
         """Asks for one proof of the chosen circuit."""
         choice, policy = self.choice, self.policy
-        self.say(f"asked for {choice} with {policy.value}", "info")
+        self.say(f"asked for {choice} with {policy.value}", "hint")
         self.ask(lambda control: control.submit(choice.circuit, choice.num_circuits, policy), self._proving)
 
     def _proving(self, job_id: str) -> None:
@@ -119,7 +120,7 @@ class Desk:
         """Asks for the first job of a pair; `follow` asks for the second."""
         choice, policy = self.choice, PAIR_POLICIES[0]
         self.pair = ()
-        self.say(f"pair: {choice} with {policy.value}, then with {PAIR_POLICIES[1].value}", "info")
+        self.say(f"pair: {choice} with {policy.value}, then with {PAIR_POLICIES[1].value}", "hint")
         self.ask(lambda control: control.submit(choice.circuit, choice.num_circuits, policy), self._first_of_pair)
 
     def _first_of_pair(self, job_id: str) -> None:
@@ -148,7 +149,7 @@ class Desk:
         """Cancels the running job, else the next one in the queue."""
         job_id = snapshot.running or (snapshot.queued[0] if snapshot.queued else "")
         if not job_id:
-            self.say("no job to cancel", "info")
+            self.say("no job to cancel", "hint")
             return
         self.pair_is_wanted = False
         said = {True: f"{job_id} is being cancelled", False: f"{job_id} had ended already"}
@@ -157,7 +158,7 @@ class Desk:
     def set_policy(self, policy: Policy) -> None:
         """Sets how later jobs give their memory back, here and in the prover."""
         self.policy, self.is_policy_chosen = policy, True
-        self.ask(lambda control: control.set_policy(policy), lambda got: self.say(f"next jobs: {got.value}", "info"))
+        self.ask(lambda control: control.set_policy(policy), lambda got: self.say(f"next jobs: {got.value}", "hint"))
 
     def jobs_of_others(self, snapshot: Snapshot) -> list[str]:
         """Jobs not yet done that this console did not ask for."""
@@ -167,5 +168,11 @@ class Desk:
         """What to press next, after the first gap was seen and while no pair was run."""
         if self.control is None or self.pair or snapshot.running:
             return ""
-        seen = any(job.is_done and job.policy == FIRST_POLICY and job.outcome == "proved" for job in snapshot.jobs)
-        return "x shows the same proof without the gap" if seen else ""
+        gaps = [
+            job.gap_ns(snapshot.t_ns) or 0
+            for job in snapshot.jobs
+            if job.is_done and job.policy == FIRST_POLICY and job.outcome == "proved"
+        ]
+        if not gaps:
+            return ""
+        return "x shows it without the gap" if max(gaps) >= SMALL_GAP_NS else "3 then x: the gap of a gigabyte"

@@ -9,8 +9,8 @@ from cuzktui.widgets.axis import NICE_S, window_for
 
 SHORTEST_AUTO_S = 10
 LONGEST_AUTO_S = 600
-IDLE_AUTO_S = 120
-"""Once no job runs, the automatic window grows no further than this."""
+IDLE_AUTO_S = 60
+"""Once no job runs, the automatic window grows by no more than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +28,23 @@ class Viewpoint:
     closed_lens_ns: int = 0
     """Begin of the newest lens that was closed; a later one opens by itself."""
 
-    def window_s(self, snapshot: Snapshot) -> int:
-        """Length of the time axis: as zoomed, else what holds the job from its request until now."""
+    def window_s(self, snapshot: Snapshot, first_job: str = "") -> int:
+        """Length of the time axis: as zoomed, else what holds the job from its request until now.
+
+        Args:
+            first_job: the first of several jobs that are to be seen together.
+        """
         if self.span_s is not None:
             return self.span_s
         job = snapshot.find_job(self.job_id) if self.job_id else snapshot.job
-        if job is None:
+        first = (snapshot.find_job(first_job) if first_job and not self.job_id else None) or job
+        if job is None or first is None:
             return window_for(min(max(snapshot.elapsed_ns, SHORTEST_AUTO_S * 10**9), IDLE_AUTO_S * 10**9))
         until_ns = self.end_ns or snapshot.t_ns
-        longest = IDLE_AUTO_S if job.is_done and self.end_ns is None else LONGEST_AUTO_S
-        wanted_ns = int((until_ns - job.first_ns) * 1.05)
-        return max(SHORTEST_AUTO_S, min(longest, window_for(wanted_ns)))
+        is_idle = job.is_done and self.end_ns is None
+        longest_ns = IDLE_AUTO_S * 10**9 + (job.ended_ns or 0) - first.first_ns if is_idle else LONGEST_AUTO_S * 10**9
+        wanted_ns = int((until_ns - first.first_ns) * 1.05)
+        return max(SHORTEST_AUTO_S, window_for(min(longest_ns, wanted_ns)))
 
     def right_edge_ns(self, snapshot: Snapshot) -> int:
         return snapshot.t_ns if self.end_ns is None else min(self.end_ns, snapshot.t_ns)

@@ -24,7 +24,7 @@ from cuzktui.widgets.pair import PairPanel
 from cuzktui.widgets.synthesis import SynthesisPanel
 from cuzktui.widgets.view import View
 
-WIDTHS = ((70, "tiny"), (100, "small"), (150, "standard"))
+WIDTHS = ((70, "tiny"), (110, "small"), (150, "standard"))
 HEIGHTS = ((16, "tiny"), (32, "small"), (44, "standard"))
 """Below each limit the layout has that name; beyond the last it is full."""
 

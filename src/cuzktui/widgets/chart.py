@@ -123,8 +123,8 @@ def _label_plateau(grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale,
 
 
 def _label_fall(grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, fall: Phase) -> None:
-    bound = "≥ " if fall.kind is PhaseKind.CLIFF else ""
-    text = f" {bound}−{fmt.rate(-fall.slope_bytes_per_s)} "
+    sign = "≥ " if fall.kind is PhaseKind.CLIFF else "−"
+    text = f" {sign}{fmt.rate(-fall.slope_bytes_per_s)} "
     end = axis.cell(fall.end_ns)
     row = scale.row((fall.begin_bytes + fall.end_bytes) / 2)
     start = end + 1

@@ -40,8 +40,8 @@ def _braille() -> NDArray[np.str_]:
 
 
 GLYPHS = {
-    "braille": Glyphs("braille", 2, 4, _braille(), "━╸─", " ▁▂▃▄▅▆▇█", "╭╮╯╰─│", "●", "┬", "…"),
-    "block": Glyphs("block", 1, 8, np.array(list(" ▁▂▃▄▅▆▇█")), "━╸─", " ▁▂▃▄▅▆▇█", "╭╮╯╰─│", "●", "┬", "…"),
+    "braille": Glyphs("braille", 2, 4, _braille(), "━╸─", " ▁▂▃▄▅▆▇█", "╭╮╯╰─│", "●", "╵", "…"),
+    "block": Glyphs("block", 1, 8, np.array(list(" ▁▂▃▄▅▆▇█")), "━╸─", " ▁▂▃▄▅▆▇█", "╭╮╯╰─│", "●", "╵", "…"),
     "ascii": Glyphs("ascii", 1, 4, np.array(list(" .:+#")), "#=.", " .:-=+*#", "++++-|", "*", "+", "."),
 }
 

@@ -26,6 +26,9 @@ def finding_grid(view: View, width: int, height: int = 1) -> Grid:
     pieces = _pieces(view)
     length = sum(len(text) for text, _ in pieces)
     room = width - 4
+    if view.offer and (height > 1 or length + len(view.offer) + 3 <= room):
+        grid.put_right(width - 1, height - 1, view.offer, Role.KEY)
+        room -= len(view.offer) + 2 if height == 1 else 0
     if room < 4 or not pieces:
         return grid
     mark = ">" if view.glyphs.mode == "ascii" else "▸"
@@ -37,7 +40,8 @@ def finding_grid(view: View, width: int, height: int = 1) -> Grid:
     cut = text.rfind(" ", 0, room + 1)
     cut = cut if cut > room // 2 else room
     grid.put(3, 0, text[:cut], role)
-    words(grid, 3, 1, [(text[cut:].lstrip(), role)], room, view.glyphs)
+    offered = len(view.offer) + 2 if view.offer else 0
+    words(grid, 3, 1, [(text[cut:].lstrip(), role)], room - offered, view.glyphs)
     return grid
 
 

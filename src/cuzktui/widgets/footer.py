@@ -30,8 +30,6 @@ class FooterLine(Canvas):
 def footer_grid(view: View, width: int, height: int = 1) -> Grid:
     """The line as text."""
     grid = Grid(width, height)
-    if view.offer:
-        grid.put(1, 0, view.offer, Role.GAP_LABEL)
     for first, _, key in _places(view, width):
         x = grid.put(first, 0, key.shown, Role.KEY)
         grid.put(x + 1, 0, key.short, Role.MUTED)
@@ -47,7 +45,7 @@ def _cost(view: View) -> str:
 
 def _places(view: View, width: int) -> list[tuple[int, int, Key]]:
     """First cell, cell after the last, and key of each hint that fits."""
-    x = 1 + (len(view.offer) + 2 if view.offer else 0)
+    x = 1
     room = width - 1 - (len(_cost(view)) + 2 if width >= 110 else 0)
     places = []
     for action in FOOTER_ORDER:

@@ -41,7 +41,8 @@ def _source(view: View) -> Words:
     process, hello = snapshot.process, snapshot.hello
     if process is not None:
         if process.ended is not None:
-            pieces += [_SEPARATOR, (f"prover {process.pid} ended", Role.BAD)]
+            role = Role.MUTED if _has_left(snapshot) else Role.BAD
+            pieces += [_SEPARATOR, (f"prover {process.pid} ended", role)]
         else:
             pieces += [_SEPARATOR, (f"{'prover' if process.role == 'prover' else 'process'} {process.pid}", Role.TEXT)]
     if hello is not None:
@@ -122,6 +123,14 @@ def lost_sources(snapshot: Snapshot) -> list[str]:
     quiet = {"replay"} if snapshot.gpus else {"replay", "nvml"}
     names = [name for name, state in snapshot.sources.items() if not state.alive and name not in quiet]
     process = snapshot.process
+    if _has_left(snapshot):
+        return [name for name in names if name != "prover"]
     if process is not None and process.ended is not None and process.role not in names:
         names.append(process.role)
     return names
+
+
+def _has_left(snapshot: Snapshot) -> bool:
+    """A replay that shows how the recorded console was left in good order."""
+    process = snapshot.process
+    return snapshot.is_replay and process is not None and process.ended is not None and process.ended.exit_code == 0

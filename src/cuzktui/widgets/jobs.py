@@ -11,7 +11,7 @@ from cuzktui.widgets.canvas import Canvas
 from cuzktui.widgets.frame import Words, framed, words
 from cuzktui.widgets.grid import Grid, clip
 from cuzktui.widgets.header import job_state, state_role
-from cuzktui.widgets.roles import Role
+from cuzktui.widgets.roles import Role, gap_role
 from cuzktui.widgets.view import View
 
 _COLUMNS = (("gap", 9), ("inner", 9), ("outer", 9), ("total", 9), ("peak", 9))
@@ -77,10 +77,10 @@ def _draw_job(
     name = f"{job.circuit or job.kind} ×{job.num_circuits}{policy}"
     role = Role.STRONG if not job.is_done else Role.TEXT
     grid.put(2, y, clip(name, name_cells - 1, view.glyphs.ellipsis), role)
-    inner_ns = job.inner_ns
+    gap_ns = job.gap_ns(now_ns)
     figures = {
-        "inner": (fmt.duration(inner_ns), Role.TEXT),
-        "gap": (fmt.duration(job.gap_ns(now_ns)), Role.GAP_LABEL),
+        "inner": (fmt.duration(job.inner_ns), Role.TEXT),
+        "gap": (fmt.duration(gap_ns), gap_role(gap_ns)),
         "outer": (fmt.duration(job.outer_ns), Role.TEXT),
         "total": (fmt.duration(job.length_ns(now_ns)), Role.MUTED),
         "peak": (fmt.size(job.peak_anon_bytes), Role.MUTED),

@@ -49,8 +49,9 @@ def _draw_row(grid: Grid, view: View, row: KernelRow, whole_ns: int, has_roof: b
     width = grid.width - 4
     figure = fmt.percent(row.roof_percent) if has_roof else f"{100 * row.total_ns / whole_ns:.0f} %"
     x = 2
-    grid.put(x, y, clip(row.name, _NAME_CELLS, view.glyphs.ellipsis), Role.KERNEL)
-    x += _NAME_CELLS + 1
+    cells = _NAME_CELLS if grid.width < 54 else _NAME_CELLS + 4
+    grid.put(x, y, clip(row.name, cells, view.glyphs.ellipsis), Role.KERNEL)
+    x += cells + 1
     times = f"{row.count:>3} × {fmt.duration(row.median_ns):>7}"
     x = grid.put(x, y, times, Role.TEXT) + 1
     if x + 8 <= 2 + width:

@@ -57,7 +57,7 @@ def ledger_grid(view: View, width: int, height: int) -> Grid:
         grid.put(2, y, f"{mark} ", role)
         grid.put(4, y, _NAMES[owner], Role.TEXT)
         room = width - 4 - 2 - 14 - 9
-        if room >= 4:
+        if room >= 8:
             filled, rest = bar(size / total if total else None, room, view.glyphs)
             x = grid.put(18, y, filled, role)
             grid.put(x, y, rest, Role.GRID)

@@ -19,7 +19,7 @@ from cuzktui.widgets.digits import ROWS, large
 from cuzktui.widgets.dots import Glyphs, area
 from cuzktui.widgets.frame import framed, words
 from cuzktui.widgets.grid import Grid
-from cuzktui.widgets.roles import Role
+from cuzktui.widgets.roles import Role, gap_role
 from cuzktui.widgets.view import View
 
 DOTS_MS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
@@ -55,17 +55,19 @@ class LensPanel(Canvas):
 def fall_of(lens: Lens) -> Fall:
     """The fall that a lens has caught so far."""
     times, values = lens.samples.t_ns, lens.samples.column("anon")
-    first = int(np.searchsorted(times, lens.begin_ns, side="left"))
-    times, values = times[first:], values[first:]
-    if not len(times):
+    first = int(np.searchsorted(times, lens.begin_ns, side="right"))
+    if first == len(times):
         return Fall(lens.begin_ns, 0, 0.0, None)
+    times = np.concatenate(([lens.begin_ns], times[first:]))
+    values = np.concatenate(([lens.top_bytes], values[first:]))
     floor = float(values.min())
     drop = lens.top_bytes - floor
     if drop <= 0:
         return Fall(lens.begin_ns, 0, 0.0, None)
-    above = np.flatnonzero(values > floor + _SETTLED_SHARE * drop)
-    last = min(int(above[-1]) + 1, len(times) - 1) if above.size else 0
-    inside = values[(values > floor + 0.005 * drop) & (values < lens.top_bytes - 0.005 * drop)]
+    # the first time it is down: what rises later belongs to the next job
+    last = int(np.argmax(values <= floor + _SETTLED_SHARE * drop))
+    way = values[: last + 1]
+    inside = way[(way > floor + 0.005 * drop) & (way < lens.top_bytes - 0.005 * drop)]
     started = np.flatnonzero(values < lens.top_bytes - 0.05 * drop)
     ended = np.flatnonzero(values <= floor + 0.05 * drop)
     slope = None
@@ -155,24 +157,30 @@ def _draw_figures(grid: Grid, view: View, lens: Lens, fall: Fall, y: int, rows: 
     now_ns = view.snapshot.t_ns
     gap_ns = lens.gap_ns(now_ns)
     is_counting = lens.gap_end_ns is None and lens.is_open
+    loud = Role.GAP_LABEL if is_counting else gap_role(gap_ns)
     name = "gap" if lens.reason == "inner ended" else "fall"
     state = "counting" if is_counting else "after the last computation" if name == "gap" else "memory fell"
     if rows >= ROWS + 2:
         for row, digits in enumerate(large(fmt.duration(gap_ns), view.glyphs)):
-            grid.put(2, y + row, digits, Role.GAP_LABEL)
+            grid.put(2, y + row, digits, loud)
         right = grid.width - 2
-        grid.put_right(right, y, name.upper(), Role.GAP_LABEL)
+        grid.put_right(right, y, name.upper(), loud)
         if is_counting:
             grid.put_right(right, y + 1, view.glyphs.bullet + " " + state, Role.WARN)
         y += ROWS
         rows -= ROWS
     else:
-        line = [(f"{name} {fmt.duration(gap_ns)} ", Role.GAP_LABEL), (state, Role.MUTED)]
+        line = [(f"{name} {fmt.duration(gap_ns)} ", loud), (state, Role.MUTED)]
         words(grid, 2, y, line, grid.width - 4, view.glyphs)
         y += 1
         rows -= 1
+    # without a reading on the way down only a bound of the slope is known
+    sign = "" if fall.levels or fall.bytes_per_s is None else "≥ "
     lines = [
-        [(f"{fmt.size(fall.fallen_bytes)} released", Role.TEXT), (f" at {fmt.rate(fall.bytes_per_s)}", Role.STRONG)],
+        [
+            (f"{fmt.size(fall.fallen_bytes)} released", Role.TEXT),
+            (f" at {sign}{fmt.rate(fall.bytes_per_s)}", Role.STRONG),
+        ],
         [(f"{fall.levels} levels seen · {fmt.duration(max(0, fall.end_ns - lens.begin_ns))} to fall", Role.MUTED)],
     ]
     for line in lines[:rows]:

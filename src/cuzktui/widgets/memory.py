@@ -141,7 +141,7 @@ def _lanes(view: View, inside: int) -> list[Lane]:
     wanted = [Lane("", "ticks"), Lane("stage", "stage"), Lane("kernel", "kernel", 0)]
     if view.snapshot.gpus:
         wanted.append(Lane("gpu", "gpu"))
-    wanted += [Lane("user", "user"), Lane("system", "system"), Lane("", "kernel", 1)]
+    wanted += [Lane("user", "user"), Lane("sys", "system"), Lane("", "kernel", 1)]
     if inside >= 22:
         wanted.append(Lane("", "kernel", 2))
     room = max(0, min(inside - 4, inside // 2))

@@ -13,7 +13,7 @@ from cuzktui.widgets.frame import Words, framed, words
 from cuzktui.widgets.grid import Grid
 from cuzktui.widgets.header import job_state, state_role
 from cuzktui.widgets.lens import DOTS_MS, fall_of
-from cuzktui.widgets.roles import Role
+from cuzktui.widgets.roles import Role, gap_role
 from cuzktui.widgets.view import View
 
 
@@ -27,7 +27,7 @@ class PairPanel(Canvas):
 def pair_grid(view: View, width: int, height: int) -> Grid:
     """The panel as text."""
     jobs = view.pair_jobs()
-    foot = comparison(jobs) or [("the second job follows the first", Role.MUTED)]
+    foot: Words = () if comparison(jobs) else [("the second job follows the first", Role.MUTED)]
     grid = framed(
         width,
         height,
@@ -68,8 +68,8 @@ def _draw_side(grid: Grid, view: View, job: JobView, x: int, width: int, rows: i
     policy = job.policy.value if job.policy is not None else fmt.ABSENT
     gap_ns = job.gap_ns(view.snapshot.t_ns)
     line: Words = [
-        (policy, Role.STRONG), ("  gap ", Role.MUTED), (fmt.duration(gap_ns), Role.GAP_LABEL), ("  outer ", Role.MUTED),
-        (fmt.duration(job.outer_ns), Role.TEXT), ("  ", Role.MUTED), (job_state(job), state_role(job)),
+        (policy, Role.STRONG), ("  gap ", Role.MUTED), (fmt.duration(gap_ns), gap_role(gap_ns)),
+        ("  outer ", Role.MUTED), (fmt.duration(job.outer_ns), Role.TEXT), ("  ", Role.MUTED), (job_state(job), state_role(job)),
     ]  # fmt: skip
     words(grid, x + 1, 1, line, width - 2, view.glyphs)
     lens = _lens_of(view, job)
@@ -79,6 +79,9 @@ def _draw_side(grid: Grid, view: View, job: JobView, x: int, width: int, rows: i
     lead = cells * view.glyphs.dots_wide // 10
     axis = TimeAxis(lens.begin_ns - lead * dot_ns, dot_ns, cells, view.glyphs.dots_wide)
     columns = binned(lens.samples.t_ns, lens.samples.column("anon"), axis)
+    # what memory does once it has come down belongs to the next job
+    ended_ns = max(fall_of(lens).end_ns, lens.begin_ns + (gap_ns or 0))
+    columns[axis.edges()[:-1] > ended_ns + (ended_ns - lens.begin_ns) // 4 + 2 * dot_ns] = np.nan
     known = columns[~np.isnan(columns)]
     if not known.size:
         return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
+from cuzktui.analysis.finding import SMALL_GAP_NS
+
 
 class Role(IntEnum):
     """Meaning of a cell, small enough for one byte."""
@@ -44,3 +46,10 @@ class Role(IntEnum):
     OWNER_POOL = auto()
     OWNER_SETUP = auto()
     CURSOR = auto()
+
+
+def gap_role(gap_ns: int | None) -> Role:
+    """How a gap's figure looks: one that is worth an operator's action is loud."""
+    if gap_ns is None:
+        return Role.MUTED
+    return Role.GAP_LABEL if gap_ns >= SMALL_GAP_NS else Role.GOOD

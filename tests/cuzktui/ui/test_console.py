@@ -53,7 +53,7 @@ async def test_the_first_proof_is_the_exhibit_and_the_fix_is_offered() -> None:
         await until(pilot, lambda: len(prover.asked) == 1, "submitted")
         assert prover.asked[0] == ("submit", "sha256-chain:8", "4", FIRST_POLICY.value)
         await until(pilot, lambda: "GAP" in text_of(app) and "verified" in text_of(app), "gap shown")
-        await until(pilot, lambda: "x shows the same proof without the gap" in text_of(app), "offer")
+        await until(pilot, lambda: "x shows it without the gap" in text_of(app), "offer")
         assert app.desk.policy is NEXT_POLICY
 
 
@@ -84,7 +84,7 @@ async def test_cancel_asks_for_the_running_job() -> None:
 async def test_cancel_without_a_job_says_so() -> None:
     prover = ScriptedProver(idle())
     app = console(prover)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await settled(pilot, app)
         await pilot.press("c")
         await until(pilot, lambda: "no job to cancel" in text_of(app), "said")
@@ -121,7 +121,7 @@ async def test_a_number_chooses_the_circuit() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("3", "p")
         await until(pilot, lambda: bool(prover.asked), "submitted")
-        assert prover.asked[0][1:3] == ("sha256-chain:64", "2")
+        assert prover.asked[0][1:3] == ("sha256-chain:64", "4")
 
 
 async def test_a_refusal_is_shown_as_its_sentence() -> None:

@@ -99,7 +99,7 @@ def test_the_graph_names_plateau_slope_and_gap() -> None:
     assert "plateau 1.38 GB" in text
     assert "−12.0 GB/s" in text
     assert "GAP 100 ms" in text
-    for lane in ("stage", "kernel", "gpu", "user", "system"):
+    for lane in ("stage", "kernel", "gpu", "user", "sys"):
         assert f"│{lane}" in text
     for stage in ("compile", "synth", "prove", "msm_h"):
         assert stage in text
@@ -249,7 +249,8 @@ def test_a_pair_is_compared_in_one_sentence() -> None:
     proof(scene, "job-2", Policy.ASYNC_4K, compile_first=False)
     scene.wait(800)
     view = view_of(fold(scene.events), pair=("job-1", "job-2"))
-    text = pair.pair_grid(view, 110, 10).text()
+    assert pair.pair_grid(view, 110, 10).text().count("verified") == 2
+    text = finding.finding_grid(view, 110).text()
     assert "gap 100 ms with sync-4k, 2.00 ms with async-4k: async-4k answers 98.0 ms sooner" in text
     half = pair.pair_grid(view_of(fold(scene.events), pair=("job-1",)), 110, 10).text()
     assert "waiting" in half
@@ -261,7 +262,7 @@ def test_a_pair_that_gained_nothing_says_so() -> None:
     proof(scene, "job-1", Policy.ASYNC_4K)
     proof(scene, "job-2", Policy.SYNC_4K, compile_first=False)
     view = view_of(fold(scene.events), pair=("job-1", "job-2"))
-    assert "does not answer sooner" in pair.pair_grid(view, 110, 10).text()
+    assert "does not answer sooner" in finding.finding_grid(view, 110).text()
 
 
 def test_the_footer_offers_only_keys_that_do_something() -> None:
