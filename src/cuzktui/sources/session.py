@@ -25,7 +25,7 @@ from prover import wire
 from prover.errors import BadRequest, WireError
 from prover.run import now
 
-PROVER_PATIENCE_S = 3.0
+PROVER_PATIENCE_S = 1.5
 COLLECTOR_PATIENCE_S = 2.0
 START_PATIENCE_S = 2.0
 """How long a command waits for the collector."""
