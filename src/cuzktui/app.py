@@ -139,6 +139,7 @@ class ConsoleApp(App[int]):
 
     def _show(self, *, lens_only: bool = False) -> None:
         if self.main.is_mounted:
+            self.set_class(self.graph == "ascii", "-ascii")
             with self.batch_update():
                 self.main.show(self.view(), lens_only=lens_only)
 

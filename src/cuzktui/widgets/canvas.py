@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from cuzktui.widgets.grid import Grid, runs
+from cuzktui.widgets.grid import Grid, in_ascii, runs
 from cuzktui.widgets.view import View
 
 
@@ -52,6 +52,8 @@ class Canvas(Widget):
         width, height = self.size
         grid = self.draw(self._view, width, height)
         keys = [grid.row_key(y) for y in range(height)]
+        if self._view.glyphs.mode == "ascii":
+            keys = [in_ascii(key) for key in keys]
         same_size = len(keys) == len(self._keys) and bool(keys) and len(keys[0][0]) == len(self._keys[0][0])
         if same_size:
             changed = [y for y, (new, old) in enumerate(zip(keys, self._keys, strict=True)) if new != old]

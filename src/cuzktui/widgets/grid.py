@@ -77,6 +77,31 @@ class Grid:
         return "\n".join(self.text_row(y).rstrip() for y in range(self.height))
 
 
+_ASCII = str.maketrans(
+    {
+        "·": ".",
+        "×": "x",
+        "−": "-",
+        "–": "-",
+        "…": ".",
+        "↓": "v",
+        "↑": "^",
+        "→": ">",
+        "←": "<",
+        "°": " ",
+        "µ": "u",
+        "≥": ">",
+    }
+)
+"""Signs of the panels that a terminal without UTF-8 cannot show, one for one."""
+
+
+def in_ascii(row_key: tuple[str, bytes]) -> tuple[str, bytes]:
+    """A row in seven bits: signs by their likeness, anything else by a question mark."""
+    text, roles = row_key
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii"), roles
+
+
 def runs(row_key: tuple[str, bytes]) -> Iterator[tuple[str, int]]:
     """A row cut where its role changes."""
     text, roles = row_key

@@ -50,6 +50,9 @@ def jobs_grid(view: View, width: int, height: int) -> Grid:
     room = width - 4
     columns = _COLUMNS[: max(0, (room - _NAME_CELLS - 11) // 9)]
     name_cells = room - 11 - sum(cells for _, cells in columns)
+    if not shown and (view.is_read_only or view.snapshot.is_replay):
+        grid.put(2, 1, "no job seen yet", Role.MUTED)
+        return grid
     if not shown:
         words(
             grid,

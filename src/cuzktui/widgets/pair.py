@@ -69,7 +69,8 @@ def _draw_side(grid: Grid, view: View, job: JobView, x: int, width: int, rows: i
     gap_ns = job.gap_ns(view.snapshot.t_ns)
     line: Words = [
         (policy, Role.STRONG), ("  gap ", Role.MUTED), (fmt.duration(gap_ns), gap_role(gap_ns)),
-        ("  outer ", Role.MUTED), (fmt.duration(job.outer_ns), Role.TEXT), ("  ", Role.MUTED), (job_state(job), state_role(job)),
+        ("  outer ", Role.MUTED), (fmt.duration(job.outer_ns), Role.TEXT), ("  ", Role.MUTED),
+        (job_state(job), state_role(job)),
     ]  # fmt: skip
     words(grid, x + 1, 1, line, width - 2, view.glyphs)
     lens = _lens_of(view, job)

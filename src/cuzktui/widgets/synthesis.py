@@ -36,6 +36,9 @@ def synthesis_grid(view: View, width: int, height: int) -> Grid:
     if inside < 1 or width < 16:
         return grid
     if job is None:
+        if view.is_read_only or view.snapshot.is_replay:
+            grid.put(2, 1, "no job seen yet", Role.MUTED)
+            return grid
         words(grid, 2, 1, [("press ", Role.MUTED), ("p", Role.KEY), (" to prove ", Role.MUTED)], width - 4, view.glyphs)
         words(grid, 2, 2, [(str(view.choice), Role.STRONG)], width - 4, view.glyphs)
         return grid

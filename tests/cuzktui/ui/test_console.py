@@ -30,6 +30,7 @@ async def test_the_screen_without_a_gpu_in_ascii_looks_as_kept() -> None:
     app = console(ScriptedProver(one_proof().events), graph="ascii")
     async with app.run_test(size=(120, 40)) as pilot:
         shown = await settled(pilot, app)
+        assert shown.isascii()
         assert_picture("proof-ascii", shown)
 
 
