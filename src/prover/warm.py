@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from msgspec.structs import replace
 
 from prover import wire
 from prover.backends import Backend
+from prover.precompile import beside, warm_up_setup
 from prover.run import Run
 from prover.wire import Stage
 
@@ -27,21 +29,14 @@ def warm_up(backend: Backend, run: Run, *, with_setup: bool) -> None:
 
     parts: list[tuple[int, Callable[[Run], None]]] = [(65, backend.warm_up), (15, warm_up_synthesis)]
     if with_setup:
-        parts.append((20, _warm_up_setup))
+        parts.append((20, warm_up_setup))
     total = sum(weight for weight, _ in parts)
     base = 0
-    for weight, part in parts:
-        part(_part_of(run, base, weight, total))
+    for i, (weight, part) in enumerate(parts):
+        with beside(run, with_setup) if i == 0 else nullcontext():
+            part(_part_of(run, base, weight, total))
         base += weight
     run.progress(Stage.COMPILE, total, total, "percent", what="ready")
-
-
-def _warm_up_setup(run: Run) -> None:
-    from prover.circuits.registry import build
-    from prover.setup import test_setup
-
-    run.progress(Stage.COMPILE, 0, 1, what="test setup")
-    test_setup(build("cubic").r1cs, _speaking(run, lambda _event: None), threads=1)
 
 
 def _part_of(run: Run, base: int, weight: int, total: int) -> Run:
