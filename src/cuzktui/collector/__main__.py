@@ -22,12 +22,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--segment", type=int, default=0, help="number of this segment of the recording")
     parser.add_argument("--budget-bytes", type=int, default=DEFAULT_BUDGET_BYTES, help="limit of all its parts")
     parser.add_argument("--no-thin", action="store_true", help="keep quiet stretches whole")
+    parser.add_argument("--no-gpu", action="store_true", help="do not load NVML")
     parser.add_argument("--owned", action="store_true", help="take orders from standard input and end with it")
     arguments = parser.parse_args(argv)
     options = Options(
         pids=tuple(arguments.pid), prover_address=arguments.prover_socket, record=arguments.record,
         segment=arguments.segment, budget_bytes=arguments.budget_bytes or None, thin=not arguments.no_thin,
-        role=arguments.role,
+        role=arguments.role, gpu=not arguments.no_gpu,
     )  # fmt: skip
     try:
         collector = Collector(options)

@@ -46,6 +46,8 @@ class Options:
     role: str = "prover"
     stream: bool = True
     """Whether the stream is written to standard output."""
+    gpu: bool = True
+    """Whether NVML is loaded."""
     until_ended: bool = False
     """Ends when every observed process has ended."""
 
@@ -87,8 +89,11 @@ class Collector:
         """Observes until stopped; on return the recording is whole."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._watch_pids()
-        self._gpu.start()
-        self._gpu.wait_verdict(NVML_PATIENCE_S)
+        if self._options.gpu:
+            self._gpu.start()
+            self._gpu.wait_verdict(NVML_PATIENCE_S)
+        else:
+            self._gpu.note = "GPU readings are switched off"
         hello = self._hello()
         try:
             self._outlet.begin(hello, self._recorder(hello))

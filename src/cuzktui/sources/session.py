@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from pathlib import Path
 from cuzktui.sources.base import Emit
 from cuzktui.sources.children import Child, how, python_module
 from cuzktui.sources.control import ControlClient
+from cuzktui.sources.folder import make_folder
 from prover import wire
 from prover.errors import BadRequest, WireError
 from prover.run import now
@@ -32,6 +33,8 @@ START_PATIENCE_S = 2.0
 END_NEWS_S = 2.0
 """How long the collector may take to tell how the prover ended before its exit status is collected here."""
 SHORT_LIFE_S = 2.0
+CRASHES = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL)
+"""Ends that a driver's library brings about; the next collector goes without it."""
 MAX_SHORT_LIVES = 3
 """A collector that dies young so often in a row is not started again."""
 
@@ -66,7 +69,7 @@ class Session:
         self.kind = "live" if spec.start_prover else "attached"
         self.segment = 0
         self.recording = spec.record
-        self._dir = Path(tempfile.mkdtemp(prefix="cuzktui-"))
+        self._dir = make_folder(keep=spec.keep_prover)
         self.address = str(self._dir / "prover.sock") if spec.start_prover else spec.address
         self.control = ControlClient(self.address, spec.client)
         self._emit: Emit = _nowhere
@@ -79,6 +82,8 @@ class Session:
         self._news = threading.Condition()
         self._last_ns = 0
         self._short_lives = 0
+        self._reads_gpu = True
+        """Until a collector has crashed with the driver's library in it."""
         self._loss: tuple[str, int] | None = None
         """Why a collector was lost and the time of its last event."""
         self._threads: list[threading.Thread] = []
@@ -188,6 +193,8 @@ class Session:
                 arguments += ["--pid", str(pid)]
         if not self.spec.start_prover and not self.address:
             arguments += ["--role", "foreign"]
+        if not self._reads_gpu:
+            arguments += ["--no-gpu"]
         if self.spec.record:
             arguments += ["--record", str(self.spec.record)]
         if self.spec.budget_bytes is not None:
@@ -242,6 +249,7 @@ class Session:
             lived_s = time.monotonic() - begin
             self._short_lives = self._short_lives + 1 if lived_s < SHORT_LIFE_S else 0
             words = collector.last_words()
+            self._reads_gpu = self._reads_gpu and status not in CRASHES
             reason = f"the collector (pid {collector.pid}) {how(status)}"
             if words and status > 0:
                 reason += f": {words}"

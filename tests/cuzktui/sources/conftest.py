@@ -1,9 +1,7 @@
-"""Events that can be waited for, and processes that must be gone afterwards."""
+"""Events that can be waited for."""
 
 from __future__ import annotations
 
-import os
-import select
 import threading
 import time
 from collections.abc import Callable
@@ -46,15 +44,3 @@ class Events:
 @pytest.fixture
 def events() -> Events:
     return Events()
-
-
-def is_gone(pid: int, timeout_s: float = 10.0) -> bool:
-    """Whether a process has ended (a zombie has) within the time."""
-    try:
-        pidfd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([pidfd], [], [], timeout_s)[0])
-    finally:
-        os.close(pidfd)

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
+from process_support import is_gone
 
-from conftest import is_gone
 from cuzktui.collector.reading import read_recording
 from cuzktui.sources import session as module
+from cuzktui.sources.folder import PREFIX, make_folder
 from cuzktui.sources.session import Session, SessionSpec
 from prover import wire
 from prover.errors import BadRequest
@@ -94,6 +96,28 @@ def test_a_collector_that_cannot_live_is_given_up_with_its_last_words(start, eve
     notice = events.wait(of(wire.Notice, level="error"))
     assert "not started again" in notice.text and "no such module" in notice.text
     assert len(events.of(wire.SourceChanged)) == module.MAX_SHORT_LIVES
+
+
+def test_a_collector_that_crashed_in_a_library_is_followed_by_one_without_the_driver(start, events, target):
+    session = start(start_prover=False, pids=(target.pid,))
+    assert "switched off" not in events.wait(of(wire.Hello)).gpu_note
+    os.kill(session.collector_pid, signal.SIGSEGV)
+    assert "switched off" in events.wait(of(wire.Hello, segment=1)).gpu_note
+    os.kill(session.collector_pid, signal.SIGKILL)
+    assert "switched off" in events.wait(of(wire.Hello, segment=2)).gpu_note
+    events.wait(of(wire.MemSample, pid=target.pid))
+
+
+def test_the_folder_of_a_killed_session_is_swept_by_the_next_and_others_are_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for name in (f"{PREFIX}{dead.pid}-a", f"{PREFIX}{os.getpid()}-b", "cuzktui-kept-c", f"{PREFIX}x-d"):
+        (tmp_path / name).mkdir()
+    made = make_folder()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {f"{PREFIX}{os.getpid()}-b", "cuzktui-kept-c", f"{PREFIX}x-d", made.name}
+    assert made.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_command_is_watched_from_its_first_moment_to_its_exit(start, events):

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+from cli_support import children_of, cuzktui, is_gone
 
-from conftest import children_of, cuzktui, is_gone
 from cuzktui.collector.reading import read_recording
 from cuzktui.progress import ProgressLines
 from prover import wire

@@ -8,8 +8,8 @@ import sys
 import time
 
 import pytest
+from cli_support import cuzktui
 
-from conftest import cuzktui
 from prover import __version__, wire
 
 HELLO = wire.Hello(t_ns=10**9, unix_ns=0, source="collector", pid=1, host="here")
