@@ -26,6 +26,9 @@ PROVER, COLLECTOR = 1, 2
 GPU_FIRST = 10
 """Process numbers of a trace; GPU d is GPU_FIRST + d."""
 
+FIRST_THREAD = 100
+"""Viewers take a thread with its process's number for the main thread."""
+
 Value = int | float | str | bool
 
 
@@ -56,7 +59,7 @@ class Counter:
     process: int
     name: str
     unit: str
-    """bytes | percent | count"""
+    """bytes | percent | count | watts"""
     keys: tuple[str, ...]
     rows: tuple[tuple[int, tuple[float, ...]], ...]
 
@@ -172,7 +175,7 @@ def _lay_jobs(layout: Layout, snapshot: Snapshot, events: list[wire.Event]) -> N
             found.setdefault((process, lane), []).append(
                 Slice(event.begin_ns, max(event.begin_ns, event.t_ns), event.name, "kernel", _span_args(event))
             )
-    thread = 0
+    thread = FIRST_THREAD
     for (process, name), slices in sorted(found.items(), key=lambda item: (item[0][0], _lane_order(item[0][1]))):
         for at, placed in enumerate(split_lanes(slices)):
             thread += 1
@@ -242,17 +245,17 @@ def _lay_counters(layout: Layout, snapshot: Snapshot) -> None:
         suffix = "" if pid == snapshot.main_pid else f" (pid {pid})"
         layout.counters += [
             _counter(PROVER, f"memory{suffix}", "bytes", process.memory, ("anon", "shared")),
-            _counter(PROVER, f"cpu percent{suffix}", "percent", process.cpu, ("user_percent", "system_percent")),
-            _counter(PROVER, f"minor faults per s{suffix}", "count", process.cpu, ("minor_faults_per_s",)),
+            _counter(PROVER, f"cpu{suffix}", "percent", process.cpu, ("user_percent", "system_percent")),
+            _counter(PROVER, f"faults{suffix}", "count", process.cpu, ("minor_faults_per_s",)),
         ]
     layout.counters.append(_counter(PROVER, "ledger", "bytes", snapshot.ledger.series, COLUMNS[1:]))
     layout.counters.append(_counter(PROVER, "host", "bytes", snapshot.host_series, ("available", "cgroup")))
     for device, view in snapshot.gpus.items():
         process_number = GPU_FIRST + device
         for name, unit, column in (
-            ("gpu utilisation", "percent", "util_percent"),
+            ("gpu", "percent", "util_percent"),
             ("gpu memory", "bytes", "mem_used"),
-            ("power W", "count", "power_w"),
+            ("gpu power", "watts", "power_w"),
         ):
             layout.counters.append(_counter(process_number, name, unit, view.series, (column,)))
     layout.counters = [counter for counter in layout.counters if counter.rows]
