@@ -45,7 +45,7 @@ def verify_job(job: JobView) -> str:
 
 
 def _check(job_id: str, index: int, key: str, proof: Path, public: Path) -> None:
-    command = [sys.executable, "-m", "prover", "verify", "--key", key, "--proof", str(proof), "--public", str(public)]
+    command = [sys.executable, "-m", "prover", "verify", "--vk", key, "--proof", str(proof), "--public", str(public)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     except subprocess.TimeoutExpired as error:

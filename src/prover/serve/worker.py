@@ -70,11 +70,13 @@ class Worker:
             self._warm_up()
             self._queue.work(self._execute)
         finally:
-            for prover in set(self._provers.values()):
+            provers = set(self._provers.values())
+            for prover in provers:
                 prover.evict()
-                prover.backend.close()
             if self._arena is not None:
-                self._arena.close()
+                self._arena.close()  # unpins, so before the device goes
+            for prover in provers:
+                prover.backend.close()
 
     def cancel(self) -> None:
         """Stops the warm-up, if that is what the worker is at."""
@@ -165,7 +167,7 @@ class Worker:
             warm_up(backend, run, with_setup=not any((cache_dir() / "keys").glob("*.key")))
         hub = self._queue.hub
         if self._arena is None:
-            self._arena = Arena(hub.emit, self._options.pool_bytes)
+            self._arena = Arena(hub.emit, self._options.pool_bytes, getattr(backend, "pinner", None))
         prover = Prover(backend, self._arena)
         self._provers[backend_name] = self._provers[backend.name] = prover
         if backend_name == self._options.backend:
@@ -191,7 +193,17 @@ class Worker:
         metrics = result.metrics | {
             name: round(float(result.metrics[name] or 0) + prepared_ms, 3) for name in ("setup_ms", "total_ms")
         }
+        metrics["key_file"] = self._key_file(job, workload)
         return Result(result.proof_bytes, publics, result.verified, metrics)
+
+    def _key_file(self, job: Job, workload: Workload) -> str | None:
+        """Where whoever wants to check a proof again finds its key."""
+        from prover.builtin import BuiltinWorkload
+        from prover.r1cs.hash import circuit_hash
+
+        if isinstance(workload, BuiltinWorkload) and self._keys is not None:
+            return str(self._keys.path_of(circuit_hash(workload.circuit.r1cs)))
+        return job.request.zkey_path or None
 
     def _workload(self, job: Job) -> Workload:
         request = job.request
