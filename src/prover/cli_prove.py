@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         from prover.arena import Arena
         from prover.jobs import Prover
 
-        prover = Prover(backend, Arena(progress.run.emit, pool_budget_bytes=0))
+        arena = Arena(progress.run.emit, pool_budget_bytes=0, pinner=getattr(backend, "pinner", None))
+        prover = Prover(backend, arena)
         try:
             result = prover.run_job(workload, Policy(arguments.policy), progress.run)
         finally:

@@ -72,6 +72,7 @@ class Server:
         self.queue = JobQueue(self.hub, options.policy)
         self.worker = Worker(self.queue, options.worker)
         self._reason = ""
+        self._extra_addresses: list[str] = []
         self._stop = threading.Event()
         reporter = Reporter(self.queue, self.worker, self.worker.gpus)
         self._grpc = grpc.server(
@@ -120,7 +121,7 @@ class Server:
 
     def _extra(self) -> list[str]:
         host = self.options.status_listen.rpartition(":")[0]
-        return [*self.options.listen, *([f"http://{host}:{self.status_port}/status"] if self._http else [])]
+        return [*self._extra_addresses, *([f"http://{host}:{self.status_port}/status"] if self._http else [])]
 
     def _drain(self, thread: threading.Thread) -> int:
         self.hub.emit(wire.Notice(t_ns=now(), text=f"prover is ending: {self._reason}"))
@@ -144,8 +145,9 @@ class Server:
         path = unix_path(address)
         try:
             if path is None:
-                split_address(address)
-                self._grpc.add_insecure_port(address)
+                host, _ = split_address(address)
+                port = self._grpc.add_insecure_port(address)
+                self._extra_addresses.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
                 return
             with socket_file.claimed(path):
                 self._grpc.add_insecure_port(f"unix:{path}")

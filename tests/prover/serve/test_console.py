@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import grpc
 import pytest
 
 from prover import wire
 from prover.proto import console_pb2 as pb
+from prover.proto import console_pb2_grpc, proving_pb2
 from prover.wire import Outcome, Policy, Stage
 
 from .daemon import Daemon
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "snarkjs_2p10"
 
 
 def events_of(daemon: Daemon, circuit: str, **fields) -> list[wire.Event]:
@@ -160,6 +167,29 @@ def test_a_bad_submission_is_an_invalid_argument(daemon, fields, text):
 def test_a_file_that_does_not_exist_fails_its_job_by_name(daemon):
     end = events_of(daemon, "", zkey_path="/nowhere/x.zkey", wtns_path="/nowhere/x.wtns")[-1]
     assert end.outcome is Outcome.FAILED and end.error.startswith("/nowhere/x.zkey")
+
+
+def test_a_zkey_with_its_witness_is_proved_and_its_key_listed(daemon):
+    files = {"zkey_path": str(DATA / "small.zkey"), "wtns_path": str(DATA / "small.wtns")}
+    end = events_of(daemon, "", **files)[-1]
+    assert end.outcome is Outcome.PROVED and end.verified, end.error
+    assert end.public_inputs == [json.loads((DATA / "small_public.json").read_text())]
+    status = daemon.engine.GetStatus(proving_pb2.GetStatusRequest(), timeout=10)
+    assert "small.zkey" in {entry.circuit_id for entry in status.loaded_srs}
+
+
+def test_files_are_not_taken_from_the_network():
+    daemon = Daemon("--listen", "127.0.0.1:0", backend="reference")
+    try:
+        port = int(re.search(r"127\.0\.0\.1:(\d+)", daemon.process.stdout.readline())[1])
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stub = console_pb2_grpc.ConsoleStub(channel)
+            with pytest.raises(grpc.RpcError) as caught:
+                stub.Submit(pb.SubmitRequest(zkey_path="/etc/shadow", wtns_path="/etc/shadow"), timeout=10)
+            assert "unix socket only" in caught.value.details()
+            assert len(stub.ListCircuits(pb.ListCircuitsRequest(), timeout=60).usage) == 3
+    finally:
+        assert daemon.end()[0] == 0
 
 
 def test_circuits_are_listed_with_their_usage(daemon):
