@@ -12,7 +12,8 @@ from prover.errors import BadRequest
 from prover.wire import Event
 
 _SEQUENCE = 1
-_CLOCK_MONOTONIC = 3
+_REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6
+"""Perfetto's built-in clocks; its importer places everything on the boot clock and needs to be told how they relate."""
 
 
 def render_perfetto(events: list[Event]) -> bytes:
@@ -39,6 +40,8 @@ class _Writer:
         self._timed: list[tuple[int, int, Any]] = []
 
     def trace(self) -> Any:
+        """The whole trace, packets in order of time."""
+        self._clocks()
         for process, name in self._layout.processes.items():
             track = self._track(process, None)
             track.process.pid, track.process.process_name = process, name
@@ -53,6 +56,16 @@ class _Writer:
             self._trace.packet.append(packet)
         self._trace.packet[0].sequence_flags = self._pb.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         return self._trace
+
+    def _clocks(self) -> None:
+        """One instant on every clock: run time counts as boot time, which differs only by sleep of the host."""
+        packet = self._trace.packet.add()
+        packet.trusted_packet_sequence_id = _SEQUENCE
+        packet.clock_snapshot.primary_trace_clock = _MONOTONIC
+        base_ns = self._layout.base_ns
+        for clock, t_ns in ((_MONOTONIC, base_ns), (_BOOTTIME, base_ns), (_REALTIME, self._layout.unix_ns)):
+            entry = packet.clock_snapshot.clocks.add()
+            entry.clock_id, entry.timestamp = clock, max(0, t_ns)
 
     def _lanes(self) -> None:
         flows = {stop: flow.ident for flow in self._layout.flows for stop in flow.stops}
@@ -109,7 +122,7 @@ class _Writer:
     def _event(self, t_ns: int, rank: int, uuid: int, kind: str, name: str = "", category: str = "") -> Any:
         """A timed event; at one instant slices end (1) before counters (2) and before others begin (3)."""
         packet = self._pb.TracePacket()
-        packet.timestamp, packet.timestamp_clock_id = t_ns, _CLOCK_MONOTONIC
+        packet.timestamp, packet.timestamp_clock_id = t_ns, _MONOTONIC
         packet.trusted_packet_sequence_id = _SEQUENCE
         event = packet.track_event
         event.type, event.track_uuid = getattr(self._pb.TrackEvent, kind), uuid

@@ -109,6 +109,8 @@ def test_a_perfetto_trace_reads_back_with_its_slices_counters_and_units() -> Non
     assert not any(depth.values())
     prove = next(t for t, e in events if e.name == "prove")
     assert prove == story.prove_begin_ns
+    clocks = [c for p in trace.packet if p.HasField("clock_snapshot") for c in p.clock_snapshot.clocks]
+    assert {p.timestamp_clock_id for p in trace.packet if p.HasField("track_event")} <= {c.clock_id for c in clocks}
     anon = next(t for t in tracks.values() if t.name == "memory anon")
     assert anon.counter.unit == pb.CounterDescriptor.UNIT_SIZE_BYTES
     levels = [e.double_counter_value for _, e in events if e.track_uuid == anon.uuid]
