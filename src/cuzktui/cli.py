@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=_console)
     verbs = parser.add_subparsers(metavar="VERB")
     _add_prove(verbs)
+    _add_experiment(verbs)
     _add_record(verbs)
     _add_attach(verbs)
     _add_replay(verbs)
@@ -85,6 +86,18 @@ def _add_prove(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     _add_session_options(parser)
     parser.set_defaults(run=_prove)
+
+
+def _add_experiment(verbs: argparse._SubParsersAction) -> None:
+    parser = verbs.add_parser("experiment", help="the same job under each release policy, with medians and spread")
+    parser.add_argument("circuit", help="built-in circuit, e.g. sha256-chain:16")
+    parser.add_argument("--circuits", type=int, default=1, metavar="K", help="circuits in the job (1)")
+    parser.add_argument("--policies", default=",".join(POLICIES), metavar="A,B", help="which ones (all five)")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it too: .json, or Markdown")
+    _add_session_options(parser)
+    parser.set_defaults(run=_experiment)
 
 
 def _add_record(verbs: argparse._SubParsersAction) -> None:
@@ -190,17 +203,37 @@ def _prove(options: argparse.Namespace) -> int:
     }
     if bool(options.circuit) == bool(files) or len(files) == 1:
         raise BadRequest("name a built-in circuit (e.g. sha256-chain:16), or --zkey FILE with --wtns FILE")
-    if not 1 <= options.circuits <= 1 << 16:
-        raise BadRequest(f"--circuits {options.circuits}: from 1 to 65536")
+    num_circuits = _circuits(options)
     if options.export:
         from cuzktui.export import SUFFIXES
 
         if options.export.suffix not in SUFFIXES:
             raise BadRequest(f"{options.export}: the name must end with one of {', '.join(SUFFIXES)}")
-    request = headless.Request(options.circuit, options.circuits, options.policy, files)
+    request = headless.Request(options.circuit, num_circuits, options.policy, files)
     return headless.prove(
         request, _spec(options, "headless"), as_json=options.json, export_to=options.export, quiet=options.quiet
     )
+
+
+def _experiment(options: argparse.Namespace) -> int:
+    policies = [name.strip() for name in options.policies.split(",") if name.strip()]
+    unknown = [name for name in policies if name not in POLICIES]
+    if unknown or not policies or len(set(policies)) != len(policies):
+        raise BadRequest(f"--policies {options.policies}: each of {', '.join(POLICIES)} at most once")
+    if not 1 <= options.repeat <= 1000:
+        raise BadRequest(f"--repeat {options.repeat}: from 1 to 1000")
+    from cuzktui import experiment, headless
+
+    request = headless.Request(options.circuit, _circuits(options))
+    return experiment.run(
+        request, policies, options.repeat, _spec(options, "experiment"), as_json=options.json, output=options.output
+    )
+
+
+def _circuits(options: argparse.Namespace) -> int:
+    if not 1 <= options.circuits <= 1 << 16:
+        raise BadRequest(f"--circuits {options.circuits}: from 1 to 65536")
+    return options.circuits
 
 
 def _record(options: argparse.Namespace) -> int:
