@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -175,9 +176,7 @@ class _Reader:
         for level, arity in enumerate(arities):
             hashes = [value for row in elements for value in row[level].hashes]
             wide = arity - 1
-            values = self._values(
-                hashes, lambda j, level=level, wide=wide: f"{place(j // wide)} path[{level}].hashes[{j % wide}]"
-            )  # type: ignore[misc]
+            values = self._values(hashes, partial(_sibling, place, level, wide))
             siblings.append(values.reshape(len(bodies), wide, 4))
         return Paths(
             arities,
@@ -240,6 +239,10 @@ def column_name(which: int) -> str:
     if which == PARENTS:
         return "c_x"
     return f"drg_parents[{which}]" if which < 6 else f"exp_parents[{which - 6}]"
+
+
+def _sibling(place: Place, level: int, wide: int, i: int) -> str:
+    return f"{place(i // wide)} path[{level}].hashes[{i % wide}]"
 
 
 def _decode(data: bytes, kind: type[T], source: str, place: str) -> T:

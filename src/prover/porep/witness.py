@@ -7,6 +7,7 @@ but the chain of blocks inside a label and the levels of a path must wait for on
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -124,18 +125,10 @@ class _Filler:
         """Every path's levels of one arity; those of the arities below are filled."""
         stamp = self._one(f"poseidon-level-{arity}")
         levels = [i for i, other in enumerate(self.shape.arities) if other == arity]
-        count = self.openings.num_challenges
         columns, replica = self.openings.columns, self.openings.replica
 
-        def ordered(of_columns: U64, of_replica: U64) -> U64:
-            """In a challenge's order: parents in C, the node in R_last, the node in C."""
-            tail = of_columns.shape[1:]
-            by_challenge = of_columns.reshape(count, COLUMNS, *tail)
-            parts = (by_challenge[:, :PARENTS], of_replica[:, None], by_challenge[:, PARENTS:])
-            return np.concatenate(parts, axis=1).reshape(-1, *tail)
-
-        siblings = np.stack([ordered(columns.siblings[i], replica.siblings[i]) for i in levels], axis=1)
-        digits = ordered(columns.digits[:, levels], replica.digits[:, levels])
+        siblings = np.stack([_ordered(columns.siblings[i], replica.siblings[i]) for i in levels], axis=1)
+        digits = _ordered(columns.digits[:, levels], replica.digits[:, levels])
         fill_poseidon_levels(
             arity, stamp.ports[:, 1].astype(np.int64), stamp.wire0, digits.reshape(-1),
             siblings.reshape(-1, arity - 1, 4), self.out, path_length=len(levels), check=self.check,
@@ -154,3 +147,12 @@ class _Filler:
             self.told(wires, what)
 
 
+Values = TypeVar("Values", U64, I64)
+
+
+def _ordered(of_columns: Values, of_replica: Values) -> Values:
+    """Paths in a challenge's order: parents in C, the node in R_last, the node in C; one row a path."""
+    tail = of_columns.shape[1:]
+    by_challenge = of_columns.reshape(-1, COLUMNS, *tail)
+    parts = (by_challenge[:, :PARENTS], of_replica[:, None], by_challenge[:, PARENTS:])
+    return np.concatenate(parts, axis=1).reshape(-1, *tail)

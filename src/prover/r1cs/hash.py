@@ -25,8 +25,11 @@ _FULL, _REPEATED = 1, 2
 
 
 def circuit_hash(r1cs: R1cs) -> bytes:
-    """The 32-byte identity of a circuit."""
-    return _Hasher(r1cs).digest()
+    """The 32-byte identity of a circuit, remembered with it: a large one takes seconds."""
+    known = r1cs.labels.get("hash")
+    if not isinstance(known, bytes):
+        known = r1cs.labels["hash"] = _Hasher(r1cs).digest()
+    return known
 
 
 class _Hasher:
