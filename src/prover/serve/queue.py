@@ -95,6 +95,7 @@ class Job:
     def end(self, outcome: Outcome, result: Result | None, error: str) -> None:
         with self._lock:
             self.ended_ns, self.result, self.error, self.outcome = now(), result, error, outcome
+            self.request = self.request.without_payload()
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()

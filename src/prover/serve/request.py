@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from prover.errors import BadRequest
@@ -63,6 +63,10 @@ class JobRequest:
             return self.circuit
         path = self.zkey_path or self.c1_path
         return os.path.basename(path) if path else "porep"
+
+    def without_payload(self) -> JobRequest:
+        """What may be kept of it once the job has ended."""
+        return replace(self, c1=None)
 
     def fingerprint(self) -> bytes:
         """Identity of everything but the id: two requests of one id and one fingerprint are the same job."""

@@ -81,6 +81,8 @@ class Server:
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
                 ("grpc.so_reuseport", 0),
+                ("grpc.keepalive_time_ms", 30_000),
+                ("grpc.keepalive_timeout_ms", 10_000),
             ],
             maximum_concurrent_rpcs=2 * (WATCH_LIMIT + engine.MAX_WAITERS),
         )

@@ -168,6 +168,14 @@ def test_the_queue_is_bounded_in_jobs_and_in_bytes():
         queue.submit(ask("e"))
 
 
+def test_the_payload_of_an_ended_job_is_not_kept():
+    queue = make()
+    with Working(queue, lambda _job: Result(b"ok")):
+        job = ended(queue.submit(ask("big", "", kind="porep-c2", c1=b"x" * 1000))[0])
+        assert job.request.c1 is None and job.request.kind == "porep-c2"
+        assert queue.submit(ask("big", "", kind="porep-c2", c1=b"x" * 1000))[0] is job
+
+
 def test_results_are_kept_up_to_a_bound():
     queue = make(kept_results=4)
     with Working(queue, lambda _job: Result(b"ok")):
