@@ -64,6 +64,17 @@ def test_chunks_add_up(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (msm(known.points, _fr(scalars), threads=2) == known.expect(scalars)).all()
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_many_threads_and_few_windows_cut_the_points(source: Source) -> None:
+    known = source.draw(600)
+    scalars = [source.rng.randrange(1 << 9) for _ in range(600)]
+    workers, tasks = Workers(5), []
+    digits = recode(_fr(scalars), workers, 5)
+    got = bucket_msm(known.points, digits, workers, lambda _done, total: tasks.append(total))
+    assert (got == known.expect(scalars)).all() and tasks == [15] * 15
+    workers.close()
+
+
 def test_msm_is_linear_in_the_scalars() -> None:
     source = both_groups()[0]
     known, x, y = source.draw(300), source.scalars(300), source.scalars(300)

@@ -29,7 +29,7 @@ from prover.backends.cpu.digits import Digits, recode
 from prover.backends.cpu.jit import jit
 from prover.backends.cpu.ops import ld, neg, st, zero_like
 from prover.backends.cpu.points import add, sum_shifted
-from prover.backends.cpu.workers import Tick, Workers
+from prover.backends.cpu.workers import Tick, Workers, ranges
 
 U64 = npt.NDArray[np.uint64]
 GROUP = 4096
@@ -101,29 +101,41 @@ def msm(
 
 
 def bucket_msm(points: U64, digits: Digits, workers: Workers, tick: Tick | None = None) -> U64:
-    """The sum for recoded scalars; one task a window."""
-    windows = len(digits.rows)
-    sums = np.zeros((windows, *points.shape[1:]), np.uint64)
-    pool = ScratchPool(points.shape[1:])
+    """The sum for recoded scalars; one task a window, or several where there are many threads and few windows."""
+    windows, count = digits.rows.shape
     used = [w for w in range(windows) if digits.nonzero[w]]
+    cuts = ranges(count, _pieces(len(used), count, 1 << (digits.window - 1), workers.threads))
+    sums = np.zeros((len(cuts), windows, *points.shape[1:]), np.uint64)
+    pool = ScratchPool(points.shape[1:])
 
-    def task(w: int) -> None:
+    def task(w: int, i: int, low: int, high: int) -> None:
         with pool.borrow() as scratch:
-            _one_window(points, digits, w, sums, scratch)
+            _one_window(points[low:high], digits.rows[w, low:high], digits.window, sums[i], w, scratch)
 
-    workers.run([partial(task, w) for w in used], tick)
-    return sum_shifted(sums, digits.window)
+    workers.run([partial(task, w, i, low, high) for w in used for i, (low, high) in enumerate(cuts)], tick)
+    total = np.zeros(points.shape[1:], np.uint64)
+    for piece in sums:
+        total = add(total, sum_shifted(piece, digits.window))
+    return total
 
 
-def _one_window(points: U64, digits: Digits, w: int, sums: U64, scratch: Scratch) -> None:
-    half: int = 1 << (digits.window - 1)
+def _pieces(windows: int, count: int, half: int, threads: int) -> int:
+    """Pieces of the points: three tasks a thread keep all threads busy to the end, but each pays for its buckets."""
+    if threads == 1 or windows >= 3 * threads:
+        return 1
+    return max(1, min(-(-3 * threads // max(1, windows)), count // (4 * half)))
+
+
+def _one_window(points: U64, row: npt.NDArray[np.int16], window: int, sums: U64, w: int, scratch: Scratch) -> None:
+    """sums[w] = the sum of one window's digits times the points."""
+    half = 1 << (window - 1)
     chains = max(1, half // CHAIN)
     buckets = np.empty((half + 2 * chains, *points.shape[1:]), np.uint64)
-    order = np.empty(int(digits.nonzero[w]), np.int32)
+    order = np.empty(np.count_nonzero(row), np.int32)
     starts = np.zeros(half + 2, np.int64)
     acc = np.empty((2, 4, *points.shape[2:]), np.uint64)
     s = scratch
-    sort_digits(digits.rows[w], starts, order)
+    sort_digits(row, starts, order)
     fill_buckets(points, order, starts, buckets, s.group, s.pairs, s.segments)
     _reduce(buckets, chains, s.pairs, acc, sums, w)
 
