@@ -15,6 +15,26 @@ CUZK_INLINE u32 per_thread(u32 count, u32 threads, u32 least) {
     return share < least ? least : share > 64 ? 64 : share;
 }
 
+// Element i of an array that only these kernels use: the 16-byte pieces of 32 neighbours lie side by side, so that a warp
+// reads and writes whole lines.
+template <class F>
+CUZK_INLINE F load_striped(const F* array, u32 i) {
+    const Quad* from = reinterpret_cast<const Quad*>(array) + static_cast<u64>(i / 32) * (2 * sizeof(F)) + i % 32;
+    Quad pieces[sizeof(F) / 16];
+#pragma unroll
+    for (u32 k = 0; k < sizeof(F) / 16; ++k) pieces[k] = from[32 * k];
+    return load(reinterpret_cast<const F*>(pieces));
+}
+
+template <class F>
+CUZK_INLINE void store_striped(F* array, u32 i, const F& value) {
+    Quad* to = reinterpret_cast<Quad*>(array) + static_cast<u64>(i / 32) * (2 * sizeof(F)) + i % 32;
+    Quad pieces[sizeof(F) / 16];
+    store(reinterpret_cast<F*>(pieces), value);
+#pragma unroll
+    for (u32 k = 0; k < sizeof(F) / 16; ++k) to[32 * k] = pieces[k];
+}
+
 enum class PairKind { sum, twice, left, right, infinity };
 
 // How a pair adds, and the number that must be inverted for it (never zero).
@@ -51,7 +71,7 @@ CUZK_INLINE void pair_products(const Affine<F>* from, const u32* left, const u32
     for (u32 i = 0; i < share; ++i) {
         const u32 p = start + 32 * i;
         if (p >= count) break;
-        store(prefixes + p, running);
+        store_striped(prefixes, p, running);
         const u32 l = left[p], r = right[p];
         const Affine<F>*a = from + (first ? l & ~sign_bit : l), *b = from + (first ? r & ~sign_bit : r);
         const F ax = load(&a->x), bx = load(&b->x);
@@ -60,7 +80,7 @@ CUZK_INLINE void pair_products(const Affine<F>* from, const u32* left, const u32
             classify_pair(load_side<F, first>(from, l), load_side<F, first>(from, r), denominator);
         running = running * denominator;
     }
-    store(totals + t, running);
+    store_striped(totals, t, running);
 }
 
 // Replaces every total by its inverse.
@@ -74,14 +94,14 @@ CUZK_INLINE void invert_totals(const u32* num_pairs, u32 threads, u32 invert_thr
     u32 done = 0;
 #pragma unroll 1
     for (; done < own && start + 32 * done < count; ++done) {
-        store(prefixes + start + 32 * done, running);
-        running = running * load(totals + start + 32 * done);
+        store_striped(prefixes, start + 32 * done, running);
+        running = running * load_striped(totals, start + 32 * done);
     }
     F back = inverse(running);
 #pragma unroll 1
     while (done-- > 0) {
-        const F total = load(totals + start + 32 * done);
-        store(totals + start + 32 * done, back * load(prefixes + start + 32 * done));
+        const F total = load_striped(totals, start + 32 * done);
+        store_striped(totals, start + 32 * done, back * load_striped(prefixes, start + 32 * done));
         back = back * total;
     }
 }
@@ -95,14 +115,14 @@ CUZK_INLINE void pair_sums(const Affine<F>* from, const u32* left, const u32* ri
     if (start >= count) return;
     u32 last = (count - 1 - start) / 32;
     if (last >= share) last = share - 1;
-    F back = load(inverse_totals + t);
+    F back = load_striped(inverse_totals, t);
 #pragma unroll 1
     for (u32 i = last + 1; i-- > 0;) {
         const u32 p = start + 32 * i;
         const Affine<F> a = load_side<F, first>(from, left[p]), b = load_side<F, first>(from, right[p]);
         F denominator;
         const PairKind kind = classify_pair(a, b, denominator);
-        const F inverted = back * load(prefixes + p);
+        const F inverted = back * load_striped(prefixes, p);
         back = back * denominator;
         F numerator = b.y - a.y;
         if (kind == PairKind::twice) {

@@ -121,7 +121,7 @@ CUZK_INLINE void reduce_row(Fp*, u32 (&even)[12], u32 (&odd)[12]) {
 
 CUZK_INLINE void reduce_row(Fr*, u32 (&even)[8], u32 (&odd)[8]) { reduce_row_r(even, odd); }
 
-// a b / R + (0 or modulus): below twice the modulus for a < R and b < modulus.
+// a b / R + (0 or modulus): below twice the modulus for any b and a + modulus < R; a Fr factor a must be canonical then.
 template <class P>
 CUZK_INLINE Field<P> mul_lazy(const Field<P>& a, const Field<P>& b) {
     constexpr int n = P::limbs;
@@ -261,6 +261,20 @@ inline Field<P> operator*(const Field<P>& a, const Field<P>& b) {
 template <class P>
 CUZK_INLINE Field<P> square(const Field<P>& a) {
     return a * a;
+}
+
+// a + b as an integer, below 2^limbs: a factor for mul_lazy, not a canonical element.
+template <class P>
+CUZK_INLINE Field<P> add_unreduced(const Field<P>& a, const Field<P>& b) {
+    Field<P> r;
+#if defined(__CUDA_ARCH__)
+    add_limbs(r.v, a.v, b.v);
+#else
+    Wide<P> sum(a);
+    add_wide(sum, sum, Wide<P>(b));
+    r = sum.narrow();
+#endif
+    return r;
 }
 
 template <class P>

@@ -8,8 +8,6 @@
 
 namespace cuzk {
 
-constexpr u32 ntt_threads = 256, ntt_tile = ntt_threads * 8;
-
 CUZK_INLINE Fr power(Fr base, u64 exponent) {
     Fr result = Fr::one();
     for (; exponent != 0; exponent >>= 1) {
@@ -19,21 +17,46 @@ CUZK_INLINE Fr power(Fr base, u64 exponent) {
     return result;
 }
 
+// Values inside a transform are below 2r: products need no final subtraction then, and sums are kept there by 2r.
+CUZK_INLINE Fr twice_modulus() {
+    return {{0x00000002, 0xfffffffe, 0xfffcb7fd, 0xa77b4805, 0x1343b00a, 0x6673b010, 0x533afa90, 0xe7db4ea6}};
+}
+
+// (a, b) becomes (a + b, a - b), all below 2r.
 CUZK_INLINE void butterfly(Fr& a, Fr& b) {
-    const Fr difference = a - b;
-    a = a + b;
-    b = difference;
+#if defined(__CUDA_ARCH__)
+    Fr difference, sum;
+    add_masked(difference.v, twice_modulus().v, sub_limbs(difference.v, a.v, b.v));
+    // a - (2r - b) does not fit 256 bits as a + b might: its borrow says that a + b is below 2r.
+    Fr complement;
+    sub_limbs(complement.v, twice_modulus().v, b.v);
+    add_masked(sum.v, twice_modulus().v, sub_limbs(sum.v, a.v, complement.v));
+    a = sum, b = difference;
+#else
+    const Wide<FrParams> x(a), y(b), m(twice_modulus());
+    Wide<FrParams> difference(a), sum(a);
+    if (sub_wide(difference, x, y)) add_wide(difference, difference, m);
+    sub_wide(sum, m, y);
+    if (sub_wide(sum, x, sum)) add_wide(sum, sum, m);
+    a = sum.narrow(), b = difference.narrow();
+#endif
+}
+
+// The canonical value of one below 2r.
+CUZK_INLINE Fr settle(Fr a) {
+    subtract_once(a);
+    return a;
 }
 
 // DFT of 8: output q is left in x[bit-reversed q]. w8 = primitive 8th root, w4 = w8^2, w83 = w8^3.
 CUZK_INLINE void dft8(Fr (&x)[8], const Fr& w8, const Fr& w4, const Fr& w83) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) butterfly(x[i], x[i + 4]);
-    x[5] = x[5] * w8, x[6] = x[6] * w4, x[7] = x[7] * w83;
+    x[5] = mul_lazy(w8, x[5]), x[6] = mul_lazy(w4, x[6]), x[7] = mul_lazy(w83, x[7]);
 #pragma unroll
     for (int i = 0; i < 8; i += 4) {
         butterfly(x[i], x[i + 2]), butterfly(x[i + 1], x[i + 3]);
-        x[i + 3] = x[i + 3] * w4;
+        x[i + 3] = mul_lazy(w4, x[i + 3]);
         butterfly(x[i], x[i + 1]), butterfly(x[i + 2], x[i + 3]);
     }
 }
@@ -41,11 +64,11 @@ CUZK_INLINE void dft8(Fr (&x)[8], const Fr& w8, const Fr& w4, const Fr& w83) {
 // Shared memory holds an element's halves in two planes, so that neighbours load 16 bytes without bank conflicts.
 CUZK_INLINE void put(Quad* plane, u32 at, const Fr& value) {
     plane[at] = {value.v[0], value.v[1], value.v[2], value.v[3]};
-    plane[at + ntt_tile] = {value.v[4], value.v[5], value.v[6], value.v[7]};
+    plane[at + 8 * blockDim.x] = {value.v[4], value.v[5], value.v[6], value.v[7]};
 }
 
 CUZK_INLINE Fr get(const Quad* plane, u32 at) {
-    const Quad low = plane[at], high = plane[at + ntt_tile];
+    const Quad low = plane[at], high = plane[at + 8 * blockDim.x];
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
@@ -67,7 +90,7 @@ CUZK_INLINE u64 last_pass_base(u32 g, const Shape& s) {
 
 using namespace cuzk;
 
-// One pass. `from` and `to` may be the same but in a last pass of several; batch y is batch_stride elements further on.
+// One pass; a thread holds 8 elements, a block of 2^k threads a tile of 2^(k+3). `from` and `to` may be the same but in a last pass of several; batch y is batch_stride elements further on.
 // roots: 2^log_rows powers of the pass's root. row_factors: null, or a factor for each row, applied on the way in
 // (row_factors_last = 0) or out (1). twiddles: null, or 2^(log_rows + log_stride) inter-pass factors.
 CUZK_KERNEL(256, 2)
@@ -78,7 +101,8 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns
     const Shape s = {log_rows, log_columns, log_stride, log_first, log_second};
     from += blockIdx.y * batch_stride, to += blockIdx.y * batch_stride;
     // A tile is `wide` columns of all rows; small transforms leave threads idle.
-    const u32 rows = 1u << log_rows, log_wide = 11 - log_rows < log_columns ? 11 - log_rows : log_columns;
+    const u32 rows = 1u << log_rows, log_tile = 34 - __clz(static_cast<int>(blockDim.x));
+    const u32 log_wide = log_tile - log_rows < log_columns ? log_tile - log_rows : log_columns;
     const u32 wide = 1u << log_wide, column = threadIdx.x & (wide - 1), group = threadIdx.x >> log_wide;
     const u32 g = (blockIdx.x << log_wide) + column;
     u64 base, step;
@@ -87,107 +111,81 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns
          step = 1ull << log_stride;
     const u32 lower = g & ((1u << log_stride) - 1);
 
-    Fr x[8];
-    u32 done = 0;  // log of the radices so far
+    // Products by tables run in rolled loops over shared memory: unrolled they overflow the instruction cache.
+    const u32 per = rows < 8 ? rows : 8;
+    const bool works = group < rows / per;
+    if (works) {
 #pragma unroll 1
-    while (done < log_rows) {
-        const u32 left = log_rows - done, radix_log = left >= 3 ? 3 : left, radix = 1u << radix_log;
-        const u32 span = left - radix_log;  // log distance between the inputs of a butterfly
-        const u32 butterflies = 8 >> radix_log;
-        const bool is_final = span == 0;
-        if (radix_log == 3) {
-            // The usual step: one butterfly of 8 a thread.
-            const bool works = group < rows / 8;
-            const u32 low = group & ((1u << span) - 1), row = (group >> span << (span + 3)) + low;
-            if (works) {
-#pragma unroll
-                for (u32 i = 0; i < 8; ++i) {
-                    const u32 r = row + (i << span);
-                    if (done == 0) {
-                        x[i] = load(from + base + r * step);
-                        if (row_factors && !row_factors_last) x[i] = x[i] * load(row_factors + r);
-                    } else {
-                        x[i] = get(plane, (r << log_wide) + column);
-                    }
-                }
-                const u32 eighth = rows / 8;
-                dft8(x, load(roots + eighth), load(roots + 2 * eighth), load(roots + 3 * eighth));
-                if (!is_final) {
-#pragma unroll
-                    for (u32 i = 1; i < 8; ++i) {
-                        const u32 q = (i & 1) << 2 | (i & 2) | i >> 2;
-                        x[i] = x[i] * load(roots + ((low * q) << done));
-                    }
-                }
-            }
-            if (!is_final) {
-                if (done != 0) __syncthreads();
-                if (works) {
-#pragma unroll
-                    for (u32 i = 0; i < 8; ++i) {
-                        const u32 q = (i & 1) << 2 | (i & 2) | i >> 2;
-                        put(plane, ((row + (q << span)) << log_wide) + column, x[i]);
-                    }
-                }
-                __syncthreads();
-                done += 3;
-                continue;
-            }
-        } else {
-            // The last step of a length that is no power of 8: several butterflies of 4 or 2 a thread, on neighbours.
-            const u32 per = rows < 8 ? rows : 8;
-            if (group < rows / per) {
-#pragma unroll
-                for (u32 i = 0; i < 8; ++i) {
-                    if (i >= per) continue;
-                    const u32 r = group * per + i;
-                    if (done == 0) {
-                        x[i] = load(from + base + r * step);
-                        if (row_factors && !row_factors_last) x[i] = x[i] * load(row_factors + r);
-                    } else {
-                        x[i] = get(plane, (r << log_wide) + column);
-                    }
-                }
-                if (radix_log == 2) {
-                    const Fr w4 = load(roots + rows / 4);
-#pragma unroll
-                    for (u32 i = 0; i < 8; i += 4) {
-                        butterfly(x[i], x[i + 2]), butterfly(x[i + 1], x[i + 3]);
-                        x[i + 3] = x[i + 3] * w4;
-                        butterfly(x[i], x[i + 1]), butterfly(x[i + 2], x[i + 3]);
-                    }
-                } else {
-#pragma unroll
-                    for (u32 i = 0; i < 8; i += 2) butterfly(x[i], x[i + 1]);
-                }
-            }
+        for (u32 i = 0; i < per; ++i) {
+            const u32 r = group + i * (rows / per);
+            Fr value = load(from + base + r * step);
+            if (row_factors && !row_factors_last) value = mul_lazy(load(row_factors + r), value);
+            put(plane, (r << log_wide) + column, value);
         }
-        // Final step: place `row` has base-8 digits q1 (most significant), q2, .. and frequency q1 + 8 q2 + ..
-        const u32 per = radix_log == 3 ? 8 : (rows < 8 ? rows : 8);
-        if (group < rows / per) {
+    }
+    u32 done = 0;  // log of the radices so far
+    for (; log_rows - done >= 3; done += 3) {
+        const u32 span = log_rows - done - 3;  // log distance between the inputs of a butterfly
+        const u32 low = group & ((1u << span) - 1), row = (group >> span << (span + 3)) + low;
+        // The first step takes what the same thread put.
+        if (done != 0) __syncthreads();
+        if (works) {
+            Fr x[8];
+#pragma unroll
+            for (u32 i = 0; i < 8; ++i) x[i] = get(plane, ((row + (i << span)) << log_wide) + column);
+            dft8(x, load(roots + rows / 8), load(roots + rows / 4), load(roots + 3 * (rows / 8)));
 #pragma unroll
             for (u32 i = 0; i < 8; ++i) {
-                if (i >= per) continue;
-                u32 q = i, prefix = group;  // digits before the final one
-                if (radix_log == 3) {
-                    q = (i & 1) << 2 | (i & 2) | i >> 2;
-                } else {
-                    const u32 inside = i & (radix - 1);
-                    q = radix_log == 2 ? (inside & 1) << 1 | inside >> 1 : inside;
-                    prefix = group * butterflies + (i >> radix_log);
-                }
-                u32 k = q << done;
-                for (u32 at = 0; at < done; at += 3) k += (prefix >> (done - 3 - at) & 7) << at;
-                if (is_last) {
-                    if (row_factors && row_factors_last) x[i] = x[i] * load(row_factors + k);
-                    store(to + g + (static_cast<u64>(k) << log_columns), x[i]);
-                } else {
-                    if (twiddles) x[i] = x[i] * load(twiddles + (static_cast<u64>(k) << log_stride) + lower);
-                    store(to + base + k * step, x[i]);
+                const u32 q = (i & 1) << 2 | (i & 2) | i >> 2;
+                put(plane, ((row + (q << span)) << log_wide) + column, x[i]);
+            }
+            if (low != 0) {
+#pragma unroll 1
+                for (u32 q = 1; q < 8; ++q) {
+                    const u32 at = ((row + (q << span)) << log_wide) + column;
+                    put(plane, at, mul_lazy(load(roots + ((low * q) << done)), get(plane, at)));
                 }
             }
         }
-        done += radix_log;
+    }
+    const u32 left = log_rows - done;
+    if (left != 0) {
+        // The last step of a length that is no power of 8: butterflies of 4 or 2 among a thread's neighbours.
+        if (done != 0) __syncthreads();
+        if (works) {
+#pragma unroll 1
+            for (u32 i = 0; i < per; i += 1u << left) {
+                const u32 at = ((group * per + i) << log_wide) + column;
+                Fr a = get(plane, at), b = get(plane, at + wide);
+                if (left == 1) {
+                    butterfly(a, b);
+                    put(plane, at, a), put(plane, at + wide, b);
+                    continue;
+                }
+                Fr c = get(plane, at + 2 * wide), d = get(plane, at + 3 * wide);
+                butterfly(a, c), butterfly(b, d);
+                d = mul_lazy(load(roots + rows / 4), d);
+                butterfly(a, b), butterfly(c, d);
+                put(plane, at, a), put(plane, at + wide, c), put(plane, at + 2 * wide, b), put(plane, at + 3 * wide, d);
+            }
+        }
+    }
+    if (!works) return;
+    // Each thread takes out what it put last. Place r has digits q1 (most significant), q2, .. of the steps' radices and
+    // frequency k = q1 + 8 q2 + ..
+#pragma unroll 1
+    for (u32 i = 0; i < per; ++i) {
+        const u32 r = group * per + i;
+        u32 k = (r & ((1u << left) - 1)) << done;
+        for (u32 at = 0; at < done; at += 3) k += (r >> (log_rows - 3 - at) & 7) << at;
+        Fr value = get(plane, (r << log_wide) + column);
+        if (is_last) {
+            if (row_factors && row_factors_last) value = mul_lazy(load(row_factors + k), value);
+            store(to + g + (static_cast<u64>(k) << log_columns), settle(value));
+        } else {
+            if (twiddles) value = mul_lazy(load(twiddles + (static_cast<u64>(k) << log_stride) + lower), value);
+            store(to + base + k * step, value);
+        }
     }
 }
 

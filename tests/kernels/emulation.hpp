@@ -154,5 +154,6 @@ inline unsigned __shfl_up_sync(unsigned, unsigned value, unsigned step) {
 inline unsigned __shfl_down_sync(unsigned, unsigned value, unsigned step) {
     return emulation::exchange(value, [=](unsigned lane) { return lane + step < 32 ? lane + step : lane; });
 }
+inline int __clz(int value) { return value == 0 ? 32 : __builtin_clz(static_cast<unsigned>(value)); }
 inline unsigned atomicAdd(unsigned* at, unsigned value) { return std::exchange(*at, *at + value); }
 inline unsigned atomicMax(unsigned* at, unsigned value) { return std::exchange(*at, std::max(*at, value)); }

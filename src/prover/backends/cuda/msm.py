@@ -135,11 +135,11 @@ class Msm:
         if most == 0:
             return sums
         left, right, out = (launcher.empty(4 * most) for _ in range(3))
-        prefixes = launcher.empty(size * most)
+        prefixes = launcher.empty(size * (most + 32))
         wave = launcher.num_sms * self.curve.sum_threads_per_sm
         inverters = launcher.num_sms * 256
         most_threads = _threads(most, wave, 4)
-        totals, total_prefixes = (launcher.empty(size * most_threads) for _ in range(2))
+        totals, total_prefixes = (launcher.empty(size * (most_threads + 32)) for _ in range(2))
         for rounds in range((buckets.longest - 1).bit_length()):
             share = buckets.num_entries >> rounds
             bound = min(most, share, share // 2 + buckets.num_buckets // 2 + 1)
