@@ -39,14 +39,27 @@ KEYS = (
     Key("e", "e", "export", "export", "write a Chrome trace of everything so far"),
     Key("v", "v", "verify", "verify", "check the latest proof again, here and now"),
     Key("d", "d", "demo", "demo", "replay a recorded run, marked REPLAY"),
-    Key("r", "r", "restart", "", "start the prover again after it ended", True),
+    Key("r", "r", "restart", "restart", "start the prover again after it ended", True),
     Key("g", "g", "glyphs", "", "next glyph set: braille, blocks, ASCII"),
     Key("t", "t", "palette", "", "next palette: dark, light, the terminal's own colours"),
     Key("question_mark,f1", "?", "help", "help", "this page"),
     Key("q,ctrl+c,ctrl+q", "q", "leave", "quit", "leave; asks first when others have jobs in this prover"),
 )
 
-FOOTER_ORDER = ("prove", "pair", "cancel", "policy", "lens", "freeze", "export", "verify", "demo", "help", "leave")
+FOOTER_ORDER = (
+    "restart",
+    "prove",
+    "pair",
+    "cancel",
+    "policy",
+    "lens",
+    "freeze",
+    "export",
+    "verify",
+    "demo",
+    "help",
+    "leave",
+)
 """Actions on the footer, the most wanted first: what does not fit is left to the help page."""
 
 

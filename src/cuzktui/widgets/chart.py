@@ -9,7 +9,6 @@ from cuzktui import format as fmt
 from cuzktui.model.ledger import Ledger
 from cuzktui.model.phases import Phase, PhaseKind
 from cuzktui.model.series import Series
-from cuzktui.model.snapshot import JobView
 from cuzktui.widgets.axis import TimeAxis, binned
 from cuzktui.widgets.dots import Glyphs, area
 from cuzktui.widgets.grid import Grid
@@ -98,37 +97,52 @@ def draw_scale(grid: Grid, x: int, y: int, gutter: int, cells: int, scale: ByteS
             grid.put(x + gutter + cell, y + row, "·", Role.GRID)
 
 
-def draw_labels(
-    grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, phases: tuple[Phase, ...], job: JobView | None
-) -> None:
-    """Level and length of the highest plateau, slope of the largest fall that the window shows."""
+def draw_labels(grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, phases: tuple[Phase, ...]) -> None:
+    """Slope of the largest fall that the window shows, then level and length of its highest plateau, where both fit."""
     shown = [p for p in phases if p.end_ns >= axis.begin_ns and p.begin_ns <= axis.end_ns]
-    plateaus = [p for p in shown if p.kind is PhaseKind.PLATEAU and scale.share(p.level_bytes) > 0.3]
-    if plateaus:
-        _label_plateau(grid, x, y, axis, scale, max(plateaus, key=lambda p: p.level_bytes * min(p.length_ns, 10**9)))
     falls = [p for p in shown if p.kind in (PhaseKind.RELEASE, PhaseKind.CLIFF)]
     largest = min(falls, key=lambda p: p.change_bytes, default=None)
+    taken: Label | None = None
     if largest is not None and -largest.change_bytes > 0.15 * (scale.high - scale.low):
-        _label_fall(grid, x, y, axis, scale, largest)
+        taken = _fall_label(axis, scale, largest)
+        _put(grid, x, y, taken, Role.GAP_LABEL)
+    plateaus = [p for p in shown if p.kind is PhaseKind.PLATEAU and scale.share(p.level_bytes) > 0.3]
+    if plateaus:
+        highest = max(plateaus, key=lambda p: p.level_bytes * min(p.length_ns, 10**9))
+        label = _plateau_label(axis, scale, highest)
+        if label is not None and not _overlap(label, taken):
+            _put(grid, x, y, label, Role.MEMORY_LABEL)
 
 
-def _label_plateau(grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, plateau: Phase) -> None:
+Label = tuple[int, int, str]
+"""Cell, row and words."""
+
+
+def _put(grid: Grid, x: int, y: int, label: Label | None, role: Role) -> None:
+    if label is not None:
+        grid.put(x + label[0], y + label[1], label[2], role)
+
+
+def _overlap(one: Label, other: Label | None) -> bool:
+    if other is None or one[1] != other[1]:
+        return False
+    return one[0] < other[0] + len(other[2]) and other[0] < one[0] + len(one[2])
+
+
+def _plateau_label(axis: TimeAxis, scale: ByteScale, plateau: Phase) -> Label | None:
     text = f" plateau {fmt.size(plateau.level_bytes)} · {fmt.duration(plateau.length_ns)} "
     first = max(0, axis.cell(plateau.begin_ns))
     last = min(axis.cells - 1, axis.cell(plateau.end_ns))
     row = min(scale.rows - 1, scale.row(plateau.level_bytes) + 1)
     start = (first + last + 1 - len(text)) // 2 if last - first + 1 >= len(text) else last + 1 - len(text)
-    if start >= 0:
-        grid.put(x + start, y + row, text, Role.MEMORY_LABEL)
+    return (start, row, text) if start >= 0 else None
 
 
-def _label_fall(grid: Grid, x: int, y: int, axis: TimeAxis, scale: ByteScale, fall: Phase) -> None:
+def _fall_label(axis: TimeAxis, scale: ByteScale, fall: Phase) -> Label | None:
     sign = "≥ " if fall.kind is PhaseKind.CLIFF else "−"
     text = f" {sign}{fmt.rate(-fall.slope_bytes_per_s)} "
-    end = axis.cell(fall.end_ns)
     row = scale.row((fall.begin_bytes + fall.end_bytes) / 2)
-    start = end + 1
+    start = axis.cell(fall.end_ns) + 1
     if start + len(text) > axis.cells:
         start = max(0, axis.cell(fall.begin_ns)) - len(text)
-    if 0 <= start <= axis.cells - len(text):
-        grid.put(x + start, y + row, text, Role.GAP_LABEL)
+    return (start, row, text) if 0 <= start <= axis.cells - len(text) else None

@@ -66,6 +66,8 @@ def _does_something(key: Key, view: View) -> bool:
         return False
     if key.action == "cancel":
         return snapshot.running is not None or bool(snapshot.queued)
+    if key.action == "restart":
+        return snapshot.process is not None and snapshot.process.ended is not None
     if key.action == "lens":
         return bool(snapshot.lenses)
     if key.action == "verify":

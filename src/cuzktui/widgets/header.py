@@ -95,7 +95,7 @@ def state_role(job: JobView) -> Role:
 def _flags(view: View) -> Words:
     snapshot, bullet = view.snapshot, view.glyphs.bullet
     pieces: list[tuple[str, Role]] = []
-    if view.is_read_only:
+    if view.is_read_only and not snapshot.is_replay:
         pieces.append(("READ ONLY  ", Role.MUTED))
     if lost_sources(snapshot):
         pieces.append((f"LOST {', '.join(lost_sources(snapshot))}  ", Role.BAD))

@@ -43,6 +43,8 @@ def jobs_grid(view: View, width: int, height: int) -> Grid:
     waiting = len(view.snapshot.queued)
     title: Words = [("jobs", Role.TITLE), (f" · {waiting} waiting" if waiting else "", Role.MUTED)]
     foot: Words = [("next ", Role.FAINT), (f"{view.choice} · {view.policy.value}", Role.MUTED)]
+    if view.is_read_only or view.snapshot.is_replay:
+        foot = ()
     grid = framed(width, height, view.glyphs, title, foot=foot)
     inside = height - 2
     if inside < 1 or width < 30:

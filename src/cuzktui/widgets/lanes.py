@@ -46,7 +46,8 @@ def stage_blocks(jobs: Iterable[JobView], now_ns: int) -> list[Block]:
         for view in job.stages:
             role = STAGE_ROLES.get(view.stage)
             if role is not None and view.circuit is None:
-                stages.append(Block(view.begin_ns, view.end_ns or now_ns, view.stage.value, role))
+                end_ns = view.end_ns or job.ended_ns or now_ns
+                stages.append(Block(view.begin_ns, end_ns, view.stage.value, role))
         gap_ns = job.gap_ns(now_ns)
         if job.inner_end_ns is not None and gap_ns:
             name = f"GAP {fmt.duration(gap_ns)}"

@@ -109,7 +109,7 @@ def _draw_chart(
     if predicted is not None and scale.share(predicted) <= 1:
         grid.put(2 + GUTTER, 1 + scale.row(predicted), f" predicted peak {fmt.size(predicted)} ", Role.LIMIT)
     grid.put(1, 1, scale.unit, Role.FAINT)
-    chart.draw_labels(grid, 1 + GUTTER, 1, axis, scale, process.phases, view.job)
+    chart.draw_labels(grid, 1 + GUTTER, 1, axis, scale, process.phases)
 
 
 def _overlay(grid: Grid, area: Grid, x: int, y: int) -> None:

@@ -97,12 +97,16 @@ def _draw_stage(grid: Grid, view: View, job: JobView, y: int) -> int:
 
 def _figures(progress: Progress) -> str:
     unit = _UNITS.get(progress.unit, progress.unit)
+    if unit == "percent":
+        return fmt.percent(100 * progress.done / progress.total)
     if progress.total >= 100_000:
         return f"{fmt.count(progress.done)} of {fmt.count(progress.total)} {unit}".rstrip()
     return f"{progress.done} of {progress.total} {unit}".rstrip()
 
 
 def _top_stage(job: JobView) -> StageView | None:
+    if job.is_done:
+        return None
     for stage in reversed(job.stages):
         if stage.end_ns is None and stage.circuit is None and stage.stage in STAGE_ROLES:
             return stage

@@ -1,4 +1,4 @@
-"""The key `v` checks bytes, not words: a proof that was altered, or belongs to other inputs, is told from a good one."""
+"""The key `v` checks bytes, not words: a proof that was altered, or belongs to other inputs, is told apart."""
 
 from __future__ import annotations
 
