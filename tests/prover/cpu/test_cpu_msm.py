@@ -71,7 +71,7 @@ def test_many_threads_and_few_windows_cut_the_points(source: Source) -> None:
     workers, tasks = Workers(5), []
     digits = recode(_fr(scalars), workers, 5)
     got = bucket_msm(known.points, digits, workers, lambda _done, total: tasks.append(total))
-    assert (got == known.expect(scalars)).all() and tasks == [15] * 15
+    assert (got == known.expect(scalars)).all() and set(tasks) == {15}
     workers.close()
 
 
