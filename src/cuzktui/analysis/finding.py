@@ -6,7 +6,8 @@ The same function serves while the gap grows, at the end of a job and in a repor
 from __future__ import annotations
 
 from cuzktui import format as text
-from cuzktui.analysis.gap import GPU_IDLE_PERCENT, GapReport, gap_of
+from cuzktui.analysis.gap import GPU_IDLE_PERCENT, GapReport, cpu_percent, gap_of, gpu_percent
+from cuzktui.analysis.plateau import FALLS, refined
 from cuzktui.model.phases import PhaseKind
 from cuzktui.model.snapshot import JobView, Snapshot
 from prover.wire import Outcome, Policy
@@ -87,14 +88,22 @@ def _elsewhere(job: JobView, gap: GapReport) -> list[str]:
 
 
 def _stranger_sentence(snapshot: Snapshot) -> str:
+    process = snapshot.process
     for phase in reversed(snapshot.phases):
-        if phase.kind in (PhaseKind.RELEASE, PhaseKind.CLIFF):
-            verb = "memory falls" if phase.is_open else "memory fell"
-            at_least = "at least " if phase.kind is PhaseKind.CLIFF else ""
-            return (
-                f"{verb} by {text.size(-phase.change_bytes)} in {text.duration(phase.length_ns)}: "
-                f"{at_least}{text.rate(-phase.slope_bytes_per_s)} (inferred)"
-            )
+        if process is None or phase.kind not in FALLS:
+            continue
+        edges = refined(process.memory, phase)
+        verb = "memory falls" if phase.is_open else "memory fell"
+        at_least = "at least " if phase.kind is PhaseKind.CLIFF else ""
+        slope = phase.slope_bytes_per_s if edges.slope_bytes_per_s is None else edges.slope_bytes_per_s
+        system = cpu_percent(snapshot, "system_percent", edges.begin_ns, edges.end_ns)
+        gpu = gpu_percent(snapshot, edges.begin_ns, edges.end_ns)
+        return _joined(
+            f"{verb} by {text.size(-phase.change_bytes)} in {text.duration(edges.length_ns)}: "
+            f"{at_least}{text.rate(-slope)} (inferred)",
+            f"system CPU {text.percent(system)}" if system is not None else "",
+            "GPU idle" if gpu is not None and gpu < GPU_IDLE_PERCENT else "",
+        )
     return ""
 
 

@@ -170,23 +170,24 @@ def cpu(snapshot: Snapshot, event: wire.CpuSample) -> Snapshot:
 
 
 def _active(view: ProcessView, event: wire.CpuSample) -> ProcessView:
-    """The process with one row more of `activity`; a reading without schedstat gives none."""
+    """The process with one row more of `activity`; a reading without schedstat gives none, the first one no rates."""
     before = view.activity_before
     if event.run_ns is None:
         return view
     view = replace(view, activity_before=(event.t_ns, event.run_ns, event.minor_faults))
-    if before is None or event.t_ns <= before[0] or event.run_ns < before[1]:
-        return view
-    length_ns = event.t_ns - before[0]
+    run_percent = faults_per_s = 0.0
+    if before is not None:
+        length_ns = event.t_ns - before[0]
+        if length_ns <= 0 or event.run_ns < before[1]:
+            return view
+        run_percent = 100.0 * (event.run_ns - before[1]) / length_ns
+        faults_per_s = (event.minor_faults - before[2]) / (length_ns / 1e9)
     waits = [0, 0, 0]
     for channel, threads in event.wchan.items():
         waits[_wait_kind(channel)] += threads
-    asleep, blocked = event.states.get("S", 0), event.states.get("D", 0)
-    row = (
-        100.0 * (event.run_ns - before[1]) / length_ns, (event.minor_faults - before[2]) / (length_ns / 1e9),
-        float(event.states.get("R", 0)), float(blocked), *map(float, waits),
-        float(max(0, asleep + blocked - sum(waits))),
-    )  # fmt: skip
+    running, asleep, blocked = (event.states.get(state, 0) for state in "RSD")
+    unreadable = max(0, asleep + blocked - sum(waits))
+    row = (run_percent, faults_per_s, *map(float, (running, blocked, *waits, unreadable)))
     return replace(view, activity=view.activity.append(event.t_ns, row))
 
 
