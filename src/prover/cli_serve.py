@@ -29,6 +29,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="default: the cores of this process")
     parser.add_argument("--pool-bytes", default="8GiB", metavar="SIZE", help="what the policy recycle may keep")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="compiled kernels and test keys")
+    parser.add_argument("--log-timing", action="store_true", help="write CUZK_TIMING and TIMELINE lines to stderr")
     parser.add_argument("--owner-pid", type=int, metavar="PID", help="end when this process ends")
     parser.add_argument("--keep-prover", action="store_true", help="outlive the owner and the terminal")
 
@@ -51,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             policy=Policy(arguments.policy),
             owner_pid=None if arguments.keep_prover else arguments.owner_pid,
             outlives_terminal=arguments.keep_prover,
+            log_timing=arguments.log_timing,
             worker=WorkerOptions(arguments.backend, arguments.threads, parse_bytes(arguments.pool_bytes)),
         )
     )

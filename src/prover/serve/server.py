@@ -31,6 +31,7 @@ from prover.serve.http_status import HttpStatus, split_address
 from prover.serve.hub import Hub
 from prover.serve.queue import JobQueue
 from prover.serve.report import Reporter
+from prover.serve.timing_log import TimingLog
 from prover.serve.worker import Worker, WorkerOptions
 from prover.wire import Policy
 
@@ -56,6 +57,8 @@ class ServeOptions:
     """End with this process; None: with nobody."""
     outlives_terminal: bool = False
     """A hang-up of the terminal is not a reason to stop."""
+    log_timing: bool = False
+    """Write upstream's timing lines to stderr."""
     worker: WorkerOptions = field(default_factory=WorkerOptions)
 
 
@@ -71,6 +74,7 @@ class Server:
         self.hub = Hub(_hello(), options.policy)
         self.queue = JobQueue(self.hub, options.policy)
         self.worker = Worker(self.queue, options.worker)
+        self._timing = TimingLog(self.hub) if options.log_timing else None
         self._reason = ""
         self._extra_addresses: list[str] = []
         self._stop = threading.Event()
@@ -138,6 +142,8 @@ class Server:
                 wire.Notice(t_ns=now(), text=f"the running job did not stop within {DRAIN_S:.0f} s", level="error")
             )
         self.hub.close()
+        if self._timing:
+            self._timing.close()
         self._grpc.stop(grace=1.0).wait(3.0)
         self.options.socket.unlink(missing_ok=True)
         _say(f"cuzk-prover ended: {self._reason}")
