@@ -14,7 +14,8 @@ import grpc
 from prover.errors import BadRequest, ProverError
 from prover.proto import proving_pb2 as pb
 from prover.proto import proving_pb2_grpc
-from prover.serve.queue import Job, JobQueue, QueueFull
+from prover.serve.job import Job
+from prover.serve.queue import JobQueue, QueueFull
 from prover.serve.refusal import refuse
 from prover.serve.report import Reporter
 from prover.serve.shelf import Shelf

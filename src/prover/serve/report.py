@@ -17,7 +17,8 @@ from prover.admission import cgroup_available_bytes, host_available_bytes
 from prover.proto import proving_pb2 as pb
 from prover.run import now
 from prover.serve.hub import Trace
-from prover.serve.queue import KINDS, Job, JobQueue
+from prover.serve.job import KINDS, Job
+from prover.serve.queue import JobQueue
 from prover.serve.shelf import Shelf
 from prover.wire import Outcome, Owner, Place, Stage
 

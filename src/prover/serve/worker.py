@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from prover import wire
 from prover.errors import BadFile, BadRequest, Cancelled, ProverError, UnknownCircuit
 from prover.run import Run, now
-from prover.serve.queue import Job, JobQueue, Result, wire_kind
+from prover.serve.job import Job, Result, wire_kind
+from prover.serve.queue import JobQueue
 from prover.serve.report import Gpu
 from prover.serve.shelf import Entry
 from prover.wire import Policy, Stage

@@ -9,7 +9,8 @@ import pytest
 from prover import wire
 from prover.errors import BadRequest, Cancelled, UnsatisfiedWitness
 from prover.serve.hub import Hub
-from prover.serve.queue import IdTaken, Job, JobQueue, QueueFull, Result
+from prover.serve.job import Job, Result
+from prover.serve.queue import IdTaken, JobQueue, QueueFull
 from prover.serve.request import JobRequest, Priority, check
 from prover.wire import Outcome, Policy
 
