@@ -15,7 +15,7 @@ from typing import NoReturn
 from prover import __version__
 from prover.errors import ProverError
 
-VERBS = ("setup", "prove", "verify", "info", "serve")
+VERBS = ("setup", "prove", "verify", "info", "porep", "serve")
 """Each is a module `prover.cli_VERB` with `add(parsers)` and `run(arguments)`."""
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from prover.backends.cpu.field import fr_inv, fr_mul, fr_one, fr_sub, ints_to_fr, ld_fr, st_fr
+from prover.backends.cpu.field import fr_inv, fr_mul, fr_one, fr_sub, ints_to_fr, ld_fr, powers, st_fr
 from prover.backends.cpu.jit import jit
 from prover.keys import U64
 from prover.params import ROOT_SNARKJS, R, root_of_unity
@@ -34,6 +34,12 @@ def odd_lagrange_at(tau: int, domain_size: int, delta: int, run: Run, *, threads
     step = root_of_unity(domain_size.bit_length())
     scale = (pow(tau, 2 * domain_size, R) - 1) * pow(2 * domain_size * delta, -1, R) % R
     return _at_points(step, step * step % R, domain_size, tau, scale, run, threads)
+
+
+def monomials_at(tau: int, domain_size: int, delta: int) -> U64:
+    """tau^i Z(tau)/delta for i below domain_size - 1: the H query of bellman, Montgomery."""
+    scale = (pow(tau, domain_size, R) - 1) * pow(delta, -1, R) % R
+    return powers(tau, domain_size - 1, scale)
 
 
 def _at_points(first: int, step: int, count: int, tau: int, scale: int, run: Run, threads: int) -> U64:

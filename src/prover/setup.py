@@ -15,8 +15,8 @@ from prover.backends.cpu.field import fr_add, fr_mul, ints_to_fr, ld_fr, st_fr
 from prover.backends.cpu.fixed_base import FixedBase
 from prover.backends.cpu.jit import jit
 from prover.keys import U64, HBasis, ProvingKey, Query, VerifyingKey
-from prover.lagrange import lagrange_at, odd_lagrange_at
-from prover.params import R
+from prover.lagrange import lagrange_at, monomials_at, odd_lagrange_at
+from prover.params import ROOT_BELLMAN, ROOT_SNARKJS, R
 from prover.r1cs.columns import columns_at
 from prover.r1cs.hash import circuit_hash
 from prover.r1cs.matrices import R1cs
@@ -41,8 +41,13 @@ class ToxicWaste:
         return ToxicWaste(tau, alpha, beta, 1, delta)
 
 
-def test_setup(r1cs: R1cs, run: Run, *, threads: int = 2, waste: ToxicWaste | None = None) -> ProvingKey:
-    """Keys for `r1cs`, H in the odd Lagrange basis, wires that no row of a matrix names left out of its query.
+def test_setup(
+    r1cs: R1cs, run: Run, *, threads: int = 2, waste: ToxicWaste | None = None, h_basis: HBasis = HBasis.LAGRANGE_ODD
+) -> ProvingKey:
+    """Keys for `r1cs`, wires that no row of a matrix names left out of its query.
+
+    Args:
+        h_basis: also fixes whose roots of unity the domain has: snarkjs' or bellman's.
 
     Raises:
         DomainTooLarge: more rows than Fr has roots of unity for.
@@ -50,14 +55,19 @@ def test_setup(r1cs: R1cs, run: Run, *, threads: int = 2, waste: ToxicWaste | No
     """
     waste = waste or ToxicWaste.draw()
     num_public, domain_size = r1cs.num_public, r1cs.domain_size
-    lagrange = lagrange_at(waste.tau, domain_size, run, threads=threads)
+    is_bellman = h_basis is HBasis.MONOMIAL
+    root = ROOT_BELLMAN if is_bellman else ROOT_SNARKJS
+    lagrange = lagrange_at(waste.tau, domain_size, run, threads=threads, root=root)
     u, v, w = columns_at(r1cs, lagrange, threads=threads)
     del lagrange
     run.check()
     over_gamma = _linear(waste, 1, u[: num_public + 1], v[: num_public + 1], w[: num_public + 1])
     over_delta = _linear(waste, waste.delta, u[num_public + 1 :], v[num_public + 1 :], w[num_public + 1 :])
     del w
-    h = odd_lagrange_at(waste.tau, domain_size, waste.delta, run, threads=threads)
+    if is_bellman:
+        h = monomials_at(waste.tau, domain_size, waste.delta)
+    else:
+        h = odd_lagrange_at(waste.tau, domain_size, waste.delta, run, threads=threads)
 
     a_wires, b_wires = _present(u), _present(v)
     work = len(h) + len(over_delta) + len(a_wires) + len(b_wires) * 4 + num_public + 1
@@ -93,7 +103,7 @@ def test_setup(r1cs: R1cs, run: Run, *, threads: int = 2, waste: ToxicWaste | No
         b_g2_query=Query(points(v[b_wires], bases.g2, 3), b_wires),
         l_query=Query(points(over_delta, bases.g1, 1), None, num_public + 1),
         h_query=points(h, bases.g1, 1),
-        h_basis=HBasis.LAGRANGE_ODD,
+        h_basis=h_basis,
         circuit_hash=circuit_hash(r1cs),
     )
 

@@ -20,7 +20,7 @@ from prover.files.canonical import first_not_fr
 from prover.porep import c1_json
 from prover.porep.labels import repeated
 from prover.porep.shapes import PARENTS, RegisteredProof, Rule, Shape, registered
-from prover.porep.trees import Paths
+from prover.porep.trees import Paths, raw_values
 from prover.porep.vanilla import COLUMNS, C1Output, Partition
 
 MAX_BYTES = 192 << 20
@@ -218,7 +218,7 @@ class _Reader:
         return elements
 
     def _values(self, values: Iterable[list[int]], place: Place) -> np.ndarray:
-        raw = np.frombuffer(b"".join(map(bytes, values)), "<u8").astype(np.uint64).reshape(-1, 4)
+        raw = raw_values(b"".join(map(bytes, values)))
         bad = first_not_fr(raw) if len(raw) else -1
         if bad >= 0:
             raise BadVanillaProof(self.source, "values", place(bad), "is not below r, so no field element")

@@ -47,7 +47,7 @@ def check_output(
     graph = Graph(output.proof.shape.num_nodes, output.proof.porep_id, is_legacy=output.proof.is_legacy_graph)
     for k, partition in enumerate(output.partitions):
         run.check()
-        run.progress(Stage.WITNESS, k, len(output.partitions), "partitions", what="checking the C1 output")
+        run.progress(Stage.SETUP, k, len(output.partitions), "partitions", what="checking the C1 output")
         _Checker(output, k, partition, graph, threads).check()
 
 

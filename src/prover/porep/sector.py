@@ -24,8 +24,8 @@ from prover.r1cs.matrices import I64, U64
 from prover.run import Run, silent
 from prover.wire import Stage
 
-MAX_REPLICATED_NODES = 1 << 13
-"""256 KiB: seconds in interpreted Python."""
+MAX_REPLICATED_NODES = 1 << 10
+"""32 KiB: seconds in interpreted Python."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,4 +135,9 @@ def canonical_bytes(values: U64) -> bytes:
 
 def from_canonical(data: bytes) -> U64:
     """(n, 4) values of 32 bytes each, all below r."""
-    return fr_to_mont(np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, 4))
+    return fr_to_mont(raw_values(data))
+
+
+def raw_values(data: bytes) -> U64:
+    """(n, 4) limbs of 32 bytes each as they are, in fresh memory."""
+    return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, 4)
