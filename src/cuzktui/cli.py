@@ -103,9 +103,9 @@ def _add_experiment(verbs: argparse._SubParsersAction) -> None:
 def _add_record(verbs: argparse._SubParsersAction) -> None:
     parser = verbs.add_parser(
         "record", help="record processes, a prover or a command without a screen",
-        usage="cuzktui record [--pid N ...] [--socket ADDRESS] [-o FILE] [-- COMMAND ...]",
+        usage="cuzktui record [--pid N ...] [--socket ADDRESS] [--log FILE ...] [-o FILE] [-- COMMAND ...]",
     )  # fmt: skip
-    parser.add_argument("--pid", type=int, action="append", default=[], help="process to watch; may be repeated")
+    _add_targets(parser)
     parser.add_argument("--socket", metavar="ADDRESS", help="prover to follow: socket path or host:port")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the recording")
     parser.add_argument("--budget-bytes", type=int, metavar="N", help="disk budget of the recording; 0 for none")
@@ -116,11 +116,16 @@ def _add_record(verbs: argparse._SubParsersAction) -> None:
 def _add_attach(verbs: argparse._SubParsersAction) -> None:
     parser = verbs.add_parser(
         "attach", help="watch a process, a prover or a command that this console did not start",
-        usage="cuzktui attach [--pid N ...] [--socket ADDRESS] [-- COMMAND ...]",
+        usage="cuzktui attach [--pid N ...] [--socket ADDRESS] [--log FILE ...] [-- COMMAND ...]",
     )  # fmt: skip
-    parser.add_argument("--pid", type=int, action="append", default=[], help="process to watch; may be repeated")
+    _add_targets(parser)
     _add_console_options(parser)
     parser.set_defaults(run=_attach)
+
+
+def _add_targets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pid", type=int, action="append", default=[], help="process to watch; may be repeated")
+    parser.add_argument("--log", type=Path, action="append", default=[], metavar="FILE", help="log file to follow")
 
 
 def _add_replay(verbs: argparse._SubParsersAction) -> None:
@@ -171,14 +176,14 @@ def _console(options: argparse.Namespace) -> int:
 
 
 def _attach(options: argparse.Namespace) -> int:
-    if not (options.pid or options.socket or options.command):
-        raise BadRequest("nothing to attach to: name --pid N, --socket ADDRESS or -- COMMAND")
+    if not (options.pid or options.socket or options.log or options.command):
+        raise BadRequest("nothing to attach to: name --pid N, --socket ADDRESS, --log FILE or -- COMMAND")
     from cuzktui import live
     from cuzktui.sources.session import SessionSpec
 
     spec = SessionSpec(
-        start_prover=False, address=options.socket or "", pids=tuple(options.pid), command=tuple(options.command),
-        record=_recording(options),
+        start_prover=False, address=options.socket or "", pids=tuple(options.pid), logs=tuple(options.log),
+        command=tuple(options.command), record=_recording(options),
     )  # fmt: skip
     return live.console(spec, options)
 
@@ -240,8 +245,8 @@ def _record(options: argparse.Namespace) -> int:
     from cuzktui import recording
 
     return recording.record(
-        pids=tuple(options.pid), address=options.socket, command=tuple(options.command), output=options.output,
-        budget_bytes=options.budget_bytes, thin=not options.no_thin,
+        pids=tuple(options.pid), address=options.socket, logs=tuple(options.log), command=tuple(options.command),
+        output=options.output, budget_bytes=options.budget_bytes, thin=not options.no_thin,
     )  # fmt: skip
 
 

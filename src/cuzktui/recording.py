@@ -15,24 +15,24 @@ from prover.errors import BadRequest
 
 
 def record(
-    *, pids: tuple[int, ...], address: str | None, command: tuple[str, ...], output: Path | None,
-    budget_bytes: int | None, thin: bool,
+    *, pids: tuple[int, ...], address: str | None, logs: tuple[Path, ...], command: tuple[str, ...],
+    output: Path | None, budget_bytes: int | None, thin: bool,
 ) -> int:  # fmt: skip
     """Records until everything watched has ended or a signal comes; returns the exit code.
 
     Raises:
         BadRequest: there is nothing to record, or it cannot be.
     """
-    if not (pids or address or command):
-        raise BadRequest("nothing to record: name --pid N, --socket ADDRESS or -- COMMAND")
+    if not (pids or address or command or logs):
+        raise BadRequest("nothing to record: name --pid N, --socket ADDRESS, --log FILE or -- COMMAND")
     path = output or new_recording()
     if path.exists() and not path.is_char_device():
         raise BadRequest(f"{path} exists already; a recording is never written over")
     collector = Collector(
         Options(
-            pids=pids, prover_address=address, record=path, command=command, role="foreign", stream=False,
+            pids=pids, prover_address=address, logs=logs, record=path, command=command, role="foreign", stream=False,
             budget_bytes=DEFAULT_BUDGET_BYTES if budget_bytes is None else budget_bytes or None, thin=thin,
-            until_ended=not address,
+            until_ended=bool(pids or command) and not address,
         ),
         _tell,
     )  # fmt: skip

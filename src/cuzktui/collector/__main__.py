@@ -18,6 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--pid", type=int, action="append", default=[], help="process to observe; may be repeated")
     parser.add_argument("--role", choices=("prover", "foreign"), default="prover", help="what these processes are")
     parser.add_argument("--prover-socket", metavar="ADDRESS", help="socket path or host:port of a prover to follow")
+    parser.add_argument("--log", type=Path, action="append", default=[], help="log file to follow; may be repeated")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write a recording")
     parser.add_argument("--segment", type=int, default=0, help="number of this segment of the recording")
     parser.add_argument("--budget-bytes", type=int, default=DEFAULT_BUDGET_BYTES, help="limit of all its parts")
@@ -28,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     options = Options(
         pids=tuple(arguments.pid), prover_address=arguments.prover_socket, record=arguments.record,
         segment=arguments.segment, budget_bytes=arguments.budget_bytes or None, thin=not arguments.no_thin,
-        role=arguments.role, gpu=not arguments.no_gpu,
+        role=arguments.role, logs=tuple(arguments.log), gpu=not arguments.no_gpu,
     )  # fmt: skip
     try:
         collector = Collector(options)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuzktui.collector.logs import LogTail
 from cuzktui.collector.memory import MemorySampler
 from cuzktui.collector.nvml import GpuSampler
 from cuzktui.collector.outlet import Outlet
@@ -37,6 +38,8 @@ class Options:
     pids: tuple[int, ...] = ()
     prover_address: str | None = None
     """Socket path or host:port of a prover to follow."""
+    logs: tuple[Path, ...] = ()
+    """Log files to follow."""
     record: Path | None = None
     segment: int = 0
     budget_bytes: int | None = DEFAULT_BUDGET_BYTES
@@ -71,6 +74,7 @@ class Collector:
             self.put, self._memory, where=self._where, written=lambda: self._outlet.written_bytes, ended=self._on_end
         )
         self._gpu = GpuSampler(self.put, self._system.pids)
+        self._logs = [LogTail(path, self.put) for path in options.logs]
         self._stream = WatchStream(options.prover_address, self._from_prover) if options.prover_address else None
 
     def stop(self) -> None:
@@ -101,6 +105,8 @@ class Collector:
             self._system.start()
             if self._stream:
                 self._stream.start()
+            for log in self._logs:
+                log.start()
             self._start_command()
             self._done.wait()
         finally:
@@ -178,7 +184,8 @@ class Collector:
             self._stream.stop()
         if self._child and self._child.poll() is None:
             self._child.terminate()
-        for sampler in (self._memory, self._system, self._gpu):
+        samplers: list[LogTail | MemorySampler | SystemSampler | GpuSampler] = [*self._logs]
+        for sampler in [*samplers, self._memory, self._system, self._gpu]:
             if sampler.is_alive():
                 sampler.stop()
         if self._outlet.is_alive():

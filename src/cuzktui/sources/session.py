@@ -49,6 +49,8 @@ class SessionSpec:
     """Of a prover that somebody else started: socket path or host:port."""
     pids: tuple[int, ...] = ()
     """Foreign processes to observe."""
+    logs: tuple[Path, ...] = ()
+    """Log files to follow, such as an upstream daemon's."""
     command: tuple[str, ...] = ()
     """A foreign program to start and observe from its first moment; what it prints goes to a log."""
     record: Path | None = None
@@ -188,6 +190,8 @@ class Session:
         if self.address:
             arguments += ["--prover-socket", self.address]
         children = [child.pid for child in (self._prover, self._command) if child and child.is_alive]
+        for log in self.spec.logs:
+            arguments += ["--log", str(log)]
         for pid in (*self.spec.pids, *children):
             if os.path.exists(f"/proc/{pid}"):
                 arguments += ["--pid", str(pid)]

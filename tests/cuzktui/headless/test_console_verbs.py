@@ -93,6 +93,16 @@ def test_a_command_is_recorded_to_its_end(tmp_path):
     assert [e.exit_code for e in events if isinstance(e, wire.ProcessEnded)] == [5]
 
 
+def test_the_lines_a_daemon_prints_are_recorded_with_their_figures(tmp_path):
+    run, log = tmp_path / "run.jsonl", tmp_path / "cuzk.log"
+    line = "CUZK_TIMING: async_dealloc_ms=412\\n"
+    code = f"import time; time.sleep(1); open({str(log)!r}, 'a').write('{line}'); time.sleep(0.5)"
+    done = cuzktui("record", "--log", log, "-o", run, "--", sys.executable, "-c", code, timeout=30)
+    assert done.returncode == 0
+    lines = [e for e in map(wire.decode, run.read_bytes().splitlines()) if isinstance(e, wire.LogLine)]
+    assert [e.fields["async_dealloc_ms"] for e in lines] == ["412"]
+
+
 def test_a_full_disk_while_recording_is_said_and_is_a_failure():
     done = cuzktui("record", "-o", "/dev/full", "--", "sleep", "30", timeout=20)
     assert done.returncode == 1 and "No space left" in done.stderr
