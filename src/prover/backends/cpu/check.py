@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from prover.backends.cpu.curve import add_pairs, copy_point
+from prover.backends.cpu.curve import add_pairs, copy_point, double_first
 from prover.backends.cpu.field import ints_to_fp
 from prover.backends.cpu.jit import jit
 from prover.backends.cpu.msm import GROUP, Scratch, ScratchPool, fill_buckets, sort_digits
@@ -39,7 +39,7 @@ U64 = npt.NDArray[np.uint64]
 BLOCK = GROUP // 2
 ERROR_BITS = 128
 """A bad set passes the bucket test with probability below 2^-128."""
-BUCKET_TEST_FROM = 1 << 13
+BUCKET_TEST_FROM = 1 << 12
 """Fewer points are decided one by one, which is exact and then no slower."""
 
 
@@ -104,7 +104,8 @@ def _first_outside(points: U64, workers: Workers) -> int:
 
 def _buckets_pass(points: U64, workers: Workers) -> bool:
     """Whether the sums of random buckets are all in the subgroup, round after round; True is wrong below 2^-128."""
-    log_buckets = min(14, max(8, len(points).bit_length() - 7))
+    # One bucket's decision costs as much as some 150 additions, so few hundred points a bucket are best.
+    log_buckets = min(14, max(6, len(points).bit_length() - 9))
     rounds = -(-ERROR_BITS // log_buckets)
     half = 1 << log_buckets
     pool = ScratchPool(points.shape[1:])
@@ -201,13 +202,10 @@ def _outside(points, low, high, constants, z, group, pairs):
     for _ in range(rounds):
         for k in range(count):
             copy_point(group, k, group, block + k)
+            pairs.left[k], pairs.right[k] = k, block + k
         for bit in range(62, -1, -1):
-            for k in range(count):
-                pairs.left[k], pairs.right[k] = k, k
-            add_pairs(group, pairs, count)
+            double_first(group, pairs, count)
             if (z >> np.uint64(bit)) & np.uint64(1):
-                for k in range(count):
-                    pairs.right[k] = block + k
                 add_pairs(group, pairs, count)
     for k in range(count):
         _map_point(points, low + k, constants, group, block)
