@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from cuzktui.live import DEMO_RECORDING
 from cuzktui.sources.control import ControlClient, ProverUnreachable
 from cuzktui.sources.recordings import forget_old, new_recording
 from cuzktui.sources.replay import ReplaySource
@@ -104,3 +105,12 @@ def test_old_recordings_are_forgotten_within_the_budget_and_others_are_left_alon
     kept = [f"run-2026010{n}-000000-1{part}.jsonl" for n in (3, 4, 5) for part in (".001", "")]
     assert left == ["mine.jsonl", *kept]
     assert new_recording(tmp_path).parent == tmp_path
+
+
+def test_the_shipped_recording_is_a_real_proof_and_can_be_replayed(events):
+    source = ReplaySource(DEMO_RECORDING, speed=0)
+    source.start(events.put)
+    assert source.wait(30)
+    ended = events.of(wire.JobEnded)
+    assert len(ended) >= 2 and all(job.verified and len(job.proof_hex) >= 384 for job in ended)
+    assert events.of(wire.BufferReleased) and events.of(wire.MemSample)
