@@ -250,7 +250,7 @@ def test_a_witness_that_breaks_a_constraint_names_the_first(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("prove",), "name one of CIRCUIT and --zkey"),
+        (("prove",), "name one of CIRCUIT, --zkey and --c1"),
         (("prove", "cubic", "--zkey", ZKEY, "--wtns", WTNS), "name one of"),
         (("prove", "--zkey", ZKEY), "go together"),
         (("prove", "cubic", "--r1cs", R1CS), "--r1cs goes with --zkey"),
@@ -266,7 +266,7 @@ def test_a_witness_that_breaks_a_constraint_names_the_first(tmp_path):
         (("prove", "--zkey", WTNS, "--wtns", WTNS), "small.wtns"),
         (("prove", "--zkey", ZKEY, "--wtns", ZKEY), "small.zkey"),
         (("setup", "cubic"), "--key OUT, --zkey OUT"),
-        (("setup", "--key", "/tmp/k"), "name one of CIRCUIT and --r1cs"),
+        (("setup", "--key", "/tmp/k"), "name one of CIRCUIT, --r1cs and --porep"),
         (("setup", "--r1cs", WTNS, "--key", "/tmp/k"), "small.wtns"),
         (("setup", "cubic", "--key", "/tmp"), "/tmp is a folder"),
         (("verify", "--vk", VK), "required: --proof, --public"),
