@@ -14,6 +14,8 @@ import numpy as np
 
 from cuzktui.analysis.gap import falling
 from cuzktui.analysis.intervals import Interval, clip, length_ns, without
+from cuzktui.analysis.plateau import refined
+from cuzktui.model.phases import Phase, PhaseKind
 from cuzktui.model.snapshot import ProcessView
 
 ALL_SHARE = 0.9
@@ -56,6 +58,10 @@ WAITS = {
 """Columns of threads that wait, and what they wait for."""
 
 
+Reading = tuple[int, int, Cause | None]
+"""Begin, end and cause of one reading's window; None where the reading alone does not tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A stretch of one inferred cause."""
@@ -75,7 +81,7 @@ def stretches(process: ProcessView, begin_ns: int, end_ns: int) -> list[Stretch]
     """Contiguous stretches of [begin, end] as far as there are readings."""
     told = list(_releases(process, begin_ns, end_ns))
     taken = [(piece.begin_ns, piece.end_ns) for piece in told]
-    for first_ns, last_ns, cause in _readings(process, begin_ns, end_ns, taken):
+    for first_ns, last_ns, cause in _decided(list(_readings(process, begin_ns, end_ns, taken))):
         told.extend(Stretch(*piece, cause) for piece in without([(first_ns, last_ns)], taken))
     inside = [
         Stretch(*piece, stretch.cause, stretch.fall_bytes)
@@ -86,7 +92,7 @@ def stretches(process: ProcessView, begin_ns: int, end_ns: int) -> list[Stretch]
 
 
 def _releases(process: ProcessView, begin_ns: int, end_ns: int) -> Iterator[Stretch]:
-    """Falls of anonymous memory, those with short rests between them joined."""
+    """Falls of anonymous memory with their edges refined, those with short rests between them joined."""
     joined: list[Interval] = []
     for first_ns, last_ns in falling(process.memory, begin_ns, end_ns):
         if joined and _is_rest(process, joined[-1][1], first_ns):
@@ -96,7 +102,12 @@ def _releases(process: ProcessView, begin_ns: int, end_ns: int) -> Iterator[Stre
     for first_ns, last_ns in joined:
         before, after = process.memory.at(first_ns, "anon"), process.memory.at(last_ns, "anon")
         if before is not None and after is not None and before - after >= RELEASE_BYTES:
-            yield Stretch(first_ns, last_ns, Cause.RELEASING, before - after)
+            fall = Phase(
+                kind=PhaseKind.RELEASE, begin_ns=first_ns, end_ns=last_ns, begin_bytes=before, end_bytes=after,
+                samples=0,
+            )  # fmt: skip
+            edges = refined(process.memory, fall)
+            yield Stretch(edges.begin_ns, edges.end_ns, Cause.RELEASING, before - after)
 
 
 def _is_rest(process: ProcessView, begin_ns: int, end_ns: int) -> bool:
@@ -113,7 +124,7 @@ def _is_rest(process: ProcessView, begin_ns: int, end_ns: int) -> bool:
 
 def _readings(
     process: ProcessView, begin_ns: int, end_ns: int, taken: list[Interval]
-) -> Iterator[tuple[int, int, Cause]]:
+) -> Iterator[Reading]:
     """Each reading's window, cut where running turned into waiting; release time is taken off what ran."""
     series = process.activity
     times, run, running = series.t_ns, series.column("run_percent"), series.column("running")
@@ -131,7 +142,9 @@ def _readings(
         share = min(1.0, ran_ns / free_ns)
         ran_before, runs_after = running[k - 1] > 0, running[k] > 0
         busy = _busy_cause(process, k, first_ns, last_ns)
-        if share >= ALL_SHARE or (ran_before and runs_after):
+        if ran_before and runs_after and share <= 1 - ALL_SHARE:
+            yield first_ns, last_ns, None
+        elif share >= ALL_SHARE or (ran_before and runs_after):
             yield first_ns, last_ns, busy
         elif share <= 1 - ALL_SHARE or not (ran_before or runs_after):
             yield first_ns, last_ns, _wait_cause(process, k - 1 if runs_after else k, parked)
@@ -143,6 +156,20 @@ def _readings(
             cut = last_ns - int(share * (last_ns - first_ns))
             yield first_ns, cut, _wait_cause(process, k - 1, parked)
             yield cut, last_ns, busy
+
+
+def _decided(readings: list[Reading]) -> Iterator[tuple[int, int, Cause]]:
+    """A process that was runnable when looked at but hardly ran was kept from running, or woke only to wait again: it
+    did what it did on both sides where those agree, else it was busy."""
+    causes = [cause for _, _, cause in readings]
+    after: list[Cause | None] = [None] * len(causes)
+    for k in range(len(causes) - 2, -1, -1):
+        after[k] = causes[k + 1] or after[k + 1]
+    before: Cause | None = None
+    for k, (first_ns, last_ns, cause) in enumerate(readings):
+        agreed = before if before is not None and before is after[k] else Cause.CPU_BUSY
+        yield first_ns, last_ns, cause or agreed
+        before = cause or before
 
 
 def _parked(process: ProcessView) -> dict[str, float]:
