@@ -98,6 +98,18 @@ def test_fp2_agrees_with_pairs_of_integers(x: tuple[int, int], y: tuple[int, int
     assert got[12:14] == [x[0], -x[1] % P]
 
 
+def test_fp2_products_of_all_extreme_coordinates_agree() -> None:
+    """Sums of coordinates and full products at their bounds, where a lost carry or a wrong lift would show."""
+    extremes = [0, 1, P - 1, P - 2, (1 << 380) - 1, (1 << 384) % P, P // 2 + 1]
+    out = np.zeros((14, 6), np.uint64)
+    arrays = {(a, b): field.ints_to_fp([a, b]) for a in extremes for b in extremes}
+    for x, left in arrays.items():
+        for y, right in arrays.items():
+            _fp2_all(left, right, out)
+            expected = [(x[0] * y[0] - x[1] * y[1]) % P, (x[0] * y[1] + x[1] * y[0]) % P]
+            assert field.fp_to_ints(out[4:6]) == expected, (x, y)
+
+
 @given(fr_values, fr_values, fr_values)
 @settings(max_examples=30)
 def test_fr_multiplication_distributes_over_addition(x: int, y: int, z: int) -> None:

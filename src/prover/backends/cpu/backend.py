@@ -1,6 +1,6 @@
 """The CPU backend: the six verbs on numba kernels, a fixed number of threads, one span for every routine that ran.
 
-Operation counts are those of the algorithms: butterflies and digits that were really there, never a formula's bound.
+Operation counts come from the work at hand: butterflies of the domain, nonzero digits and buckets of these scalars.
 """
 
 from __future__ import annotations
