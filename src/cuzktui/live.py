@@ -26,10 +26,13 @@ def console(spec: SessionSpec, options: argparse.Namespace) -> int:
 
     session = Session(spec)
     try:
-        return app.run(
+        code = app.run(
             session, control=session.control if session.can_submit else None, mouse=not options.no_mouse,
             options=Options(graph=options.graph, recording=session.recording, demo=demo_source()),
         )  # fmt: skip
+        if spec.keep_prover and spec.start_prover:
+            print(f"the prover goes on; watch it again with: cuzktui attach --socket {session.address}")
+        return code
     finally:
         session.forget_folder()
 

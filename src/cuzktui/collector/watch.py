@@ -39,6 +39,7 @@ class WatchStream(threading.Thread):
         self._last_seq = 0
         self._sender_pid = 0
         self._bad_lines = 0
+        self._refusal = ""
 
     def stop(self) -> None:
         self._halt.set()
@@ -83,10 +84,16 @@ class WatchStream(threading.Thread):
                         self._take(event)
             except grpc.RpcError as error:
                 detail = error.details() or error.code().name
+                if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    detail = "what answers there is not a prover of this kind"
             finally:
                 self._call = None
                 self._idle.set()
-        if heard and not self._halt.is_set():
+        if self._halt.is_set():
+            return heard
+        if heard or detail != self._refusal:
+            # A refusal that repeats at every attempt is said once.
+            self._refusal = "" if heard else detail
             self._put(wire.SourceChanged(t_ns=now(), source="prover", alive=False, detail=detail))
         return heard
 

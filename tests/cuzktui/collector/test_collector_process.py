@@ -75,6 +75,16 @@ def test_the_stream_begins_with_a_hello_and_the_process_that_is_watched(collecto
         running.wait(of(kind))
 
 
+def test_the_collector_loads_neither_a_screen_nor_a_compiler_nor_a_prover():
+    code = (
+        "import sys, cuzktui.collector.__main__\n"
+        "bad = [m for m in ('textual', 'rich', 'numba', 'numpy', 'cupy', 'grpc', 'pynvml', 'prover.prove') "
+        "if m in sys.modules]\nsys.exit(f'loaded {bad}' if bad else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_host_without_a_gpu_says_why(collector):
     pytest.importorskip("pynvml")
     running = collector()

@@ -112,6 +112,25 @@ def test_lines_that_are_no_events_are_left_out_with_one_warning(prover, stream, 
     assert len([e for e in events.of(wire.Notice) if e.level == "warning"]) == 1
 
 
+def test_what_is_not_a_prover_is_said_once_and_not_at_every_attempt(tmp_path, events):
+    address = str(tmp_path / "other.sock")
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    server.add_insecure_port(target(address))
+    server.start()
+    stream = WatchStream(address, events.put)
+    stream.start()
+    lost = events.wait(lambda e: isinstance(e, wire.SourceChanged))
+    assert not lost.alive and "not a prover" in lost.detail
+    server.stop(0).wait()
+    again = ScriptedProver(address)
+    again.scripts.put([hello(), state(0), notice(1)])
+    again.start()
+    events.wait(is_notice(1))
+    assert len(events.of(wire.SourceChanged)) == 2
+    stream.stop()
+    again.stop()
+
+
 def test_several_lines_in_one_message_are_several_events(prover, stream, events):
     prover.scripts.put([hello() + state(0) + notice(1) + notice(2)])
     prover.start()
