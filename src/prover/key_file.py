@@ -24,7 +24,7 @@ class KeyFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path
-        self._key: ProvingKey | None = None
+        self.key: ProvingKey | None = None
 
     def key_for(self, r1cs: R1cs, run: Run) -> ProvingKey:
         """The file's key.
@@ -33,12 +33,12 @@ class KeyFile:
             BadFile: damaged, or not a key.
             Mismatch: of another circuit.
         """
-        if self._key is None:
+        if self.key is None:
             with open_regular(self.path) as file:
                 is_ours = file.read(len(MAGIC)) == MAGIC
             with run.span("read key"):
                 key = open_key(self.path) if is_ours else read_params(self.path, densities_of(r1cs, circuit_hash(r1cs)))
             if is_ours and key.circuit_hash != circuit_hash(r1cs):
                 raise Mismatch(f"{self.path}: is the key of another circuit than {r1cs.name or 'the one named'}")
-            self._key = key
-        return self._key
+            self.key = key
+        return self.key

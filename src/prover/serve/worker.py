@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from prover.circuits.circuit import Circuit
     from prover.files.zkey import Zkey
     from prover.jobs import Prover
+    from prover.key_file import KeyFile
     from prover.keycache import KeyCache
     from prover.keys import ProvingKey
+    from prover.porep.circuit import StackedCircuit
     from prover.workload import Workload
 
 KEPT_ZKEYS = 2
 KEPT_CIRCUITS = 4
-NO_POREP = "{kind} proofs cannot be made by this prover: only built-in circuits and zkey files can"
+KEPT_KEY_FILES = 2
+NO_SUCH_PROOF = "{kind} proofs cannot be made by this prover: only porep-c2, built-in circuits and zkey files can"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Worker:
         self._provers: dict[str, Prover] = {}
         self._circuits: OrderedDict[str, Circuit] = OrderedDict()
         self._zkeys: OrderedDict[tuple[str, int, int], Zkey] = OrderedDict()
+        self._key_files: OrderedDict[tuple[str, int, int], KeyFile] = OrderedDict()
+        self._stacked: dict[str, StackedCircuit] = {}
         self._shelf: list[tuple[Entry, ProvingKey]] = []
         self._shelf_lock = threading.Lock()
 
@@ -138,6 +143,9 @@ class Worker:
             for key in gone:
                 self._keys.forget(key)
         self._zkeys = OrderedDict((k, z) for k, z in self._zkeys.items() if all(z.key is not key for key in gone))
+        self._key_files = OrderedDict(
+            (k, file) for k, file in self._key_files.items() if all(file.key is not key for key in gone)
+        )
         return freed_bytes
 
     def _warm_up(self) -> None:
@@ -178,8 +186,8 @@ class Worker:
 
     def _execute(self, job: Job) -> Result:
         request, run = job.request, job.run
-        if request.kind not in ("circuit", "file") and not request.circuit:
-            raise BadRequest(NO_POREP.format(kind=request.kind))
+        if request.kind not in ("circuit", "file", "porep-c2") and not request.circuit:
+            raise BadRequest(NO_SUCH_PROOF.format(kind=request.kind))
         with run.stage(Stage.SETUP):
             prover = self._prover(request.backend or self._options.backend, run)
             workload = self._workload(job)
@@ -189,7 +197,7 @@ class Worker:
         try:
             result = prover.run_job(workload, policy, run, queued_ns=job.queue_ns)
         finally:
-            self._publish(request.title, prover)
+            self._publish(workload.name if workload.kind == "porep" else request.title, prover)
         publics = [[str(value) for value in inputs] for inputs in result.public_inputs]
         metrics = result.metrics | {
             name: round(float(result.metrics[name] or 0) + prepared_ms, 3) for name in ("setup_ms", "total_ms")
@@ -200,16 +208,20 @@ class Worker:
     def _key_file(self, job: Job, workload: Workload) -> str | None:
         """Where whoever wants to check a proof again finds its key."""
         from prover.builtin import BuiltinWorkload
+        from prover.porep.workload import PorepWorkload
         from prover.r1cs.hash import circuit_hash
 
-        if isinstance(workload, BuiltinWorkload) and self._keys is not None:
+        given = job.request.zkey_path or job.request.key_path
+        if not given and isinstance(workload, BuiltinWorkload | PorepWorkload) and self._keys is not None:
             return str(self._keys.path_of(circuit_hash(workload.circuit.r1cs)))
-        return job.request.zkey_path or None
+        return given or None
 
     def _workload(self, job: Job) -> Workload:
         request = job.request
         if request.circuit:
             return self._builtin(request.circuit, request.num_circuits)
+        if request.kind == "porep-c2":
+            return self._porep(job)
         from prover.file_workload import FileWorkload
 
         zkey = self._zkey(request.zkey_path)
@@ -220,26 +232,50 @@ class Worker:
     def _builtin(self, name: str, num_circuits: int) -> Workload:
         from prover.builtin import BuiltinWorkload
         from prover.circuits.registry import build
-        from prover.keycache import KeyCache
 
-        if self._keys is None:
-            self._keys = KeyCache(threads=self._threads)
         if name not in self._circuits:
             self._circuits[name] = build(name)
         self._circuits.move_to_end(name)
         while len(self._circuits) > KEPT_CIRCUITS:
             self._circuits.popitem(last=False)
-        return BuiltinWorkload(self._circuits[name], num_circuits, self._keys, threads=self._threads)
+        return BuiltinWorkload(self._circuits[name], num_circuits, self._test_keys(), threads=self._threads)
+
+    def _porep(self, job: Job) -> Workload:
+        """A PoRep job; an upstream client that knows its sector says so, and 0 says nothing."""
+        from prover.porep.job import open_job
+
+        request = job.request
+        return open_job(
+            request.c1_path if request.c1 is None else request.c1,
+            self._key_file_source(request.key_path) if request.key_path else self._test_keys(), job.run,
+            miner_id=request.miner_id or None, sector_number=request.sector_number or None, threads=self._threads,
+            circuits=self._stacked,
+        )  # fmt: skip
+
+    def _test_keys(self) -> KeyCache:
+        from prover.keycache import KeyCache
+
+        if self._keys is None:
+            self._keys = KeyCache(threads=self._threads)
+        return self._keys
+
+    def _key_file_source(self, path: str) -> KeyFile:
+        """A key file that is kept while it stays as it is."""
+        from prover.key_file import KeyFile
+
+        ident = _identity(path)
+        if ident not in self._key_files:
+            self._key_files[ident] = KeyFile(path)
+        self._key_files.move_to_end(ident)
+        while len(self._key_files) > KEPT_KEY_FILES:
+            self._key_files.popitem(last=False)
+        return self._key_files[ident]
 
     def _zkey(self, path: str) -> Zkey:
         """A zkey that is kept while the file stays as it is."""
         from prover.files.zkey import read_zkey
 
-        try:
-            about = os.stat(path)
-        except OSError as error:
-            raise BadFile(path, "", error.strerror or str(error)) from error
-        ident = (path, about.st_mtime_ns, about.st_size)
+        ident = _identity(path)
         if ident not in self._zkeys:
             self._zkeys[ident] = read_zkey(path)
         self._zkeys.move_to_end(ident)
@@ -254,6 +290,19 @@ class Worker:
         with self._shelf_lock:
             shelf = [(e, k) for e, k in self._shelf if any(k is x for x in loaded) and not any(k is x for x in last)]
             self._shelf = shelf + [(Entry(title, key.size_bytes, False, now()), key) for key in last]
+
+
+def _identity(path: str) -> tuple[str, int, int]:
+    """A file, as long as nobody writes to it.
+
+    Raises:
+        BadFile: it cannot be looked at.
+    """
+    try:
+        about = os.stat(path)
+    except OSError as error:
+        raise BadFile(path, "", error.strerror or str(error)) from error
+    return path, about.st_mtime_ns, about.st_size
 
 
 def sized(job: Job, workload: Workload, policy: Policy) -> wire.JobSubmitted:
