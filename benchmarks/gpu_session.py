@@ -202,10 +202,11 @@ class Session:
                 back = plans[inverse].run(result, work if result is scratch else scratch)
                 row[f"{inverse}_round_trip"] = bool((self.device.download(back, (n, 4), np.uint64) == original).all())
             for plan in plans.values():
-                plan.small_rows_log = 0
-            row["forward_256_threads"] = self.timed(lambda: plans["forward"].run(values, scratch), 5)  # noqa: B023
+                plan.block = 128
+            if log_n != 26:
+                row["forward_128_threads"] = self.timed(lambda: plans["forward"].run(values, scratch), 5)  # noqa: B023
             for name, plan in plans.items():
-                plan.small_rows_log = 8
+                plan.block = 256
                 row[name] = self.timed(lambda: plan.run(values, scratch), 11)  # noqa: B023
             if log_n <= 24:
                 batch = self.scalars(3 * n)

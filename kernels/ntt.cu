@@ -2,8 +2,8 @@
 //
 // N = N1 N2 N3 (up to four factors). Pass p transforms digit i_p for all columns at once and multiplies by a table of
 // inter-pass twiddles, into which powers of a coset shift and 1/N are folded; the last pass writes every column to its
-// natural place, K = k1 + N1 k2 + N1 N2 k3. Inside a pass: radix-8 steps (one of radix 4 or 2 at the end), decimation in
-// frequency. Source of the decomposition: Bailey 1990 (the four-step method), applied twice.
+// natural place, K = k1 + N1 k2 + N1 N2 k3. Inside a pass: radix-4 steps (one of radix 2 at the end), decimation in
+// frequency; four elements a thread leave registers for 24 warps an SM, which radix 8 does not. Source of the decomposition: Bailey 1990 (the four-step method), applied twice.
 #include "field.cuh"
 
 namespace cuzk {
@@ -48,27 +48,21 @@ CUZK_INLINE Fr settle(Fr a) {
     return a;
 }
 
-// DFT of 8: output q is left in x[bit-reversed q]. w8 = primitive 8th root, w4 = w8^2, w83 = w8^3.
-CUZK_INLINE void dft8(Fr (&x)[8], const Fr& w8, const Fr& w4, const Fr& w83) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) butterfly(x[i], x[i + 4]);
-    x[5] = mul_lazy(w8, x[5]), x[6] = mul_lazy(w4, x[6]), x[7] = mul_lazy(w83, x[7]);
-#pragma unroll
-    for (int i = 0; i < 8; i += 4) {
-        butterfly(x[i], x[i + 2]), butterfly(x[i + 1], x[i + 3]);
-        x[i + 3] = mul_lazy(w4, x[i + 3]);
-        butterfly(x[i], x[i + 1]), butterfly(x[i + 2], x[i + 3]);
-    }
+// DFT of 4: output q is left in x[bit-reversed q]; w4 is a primitive 4th root.
+CUZK_INLINE void dft4(Fr (&x)[4], const Fr& w4) {
+    butterfly(x[0], x[2]), butterfly(x[1], x[3]);
+    x[3] = mul_lazy(w4, x[3]);
+    butterfly(x[0], x[1]), butterfly(x[2], x[3]);
 }
 
 // Shared memory holds an element's halves in two planes, so that neighbours load 16 bytes without bank conflicts.
 CUZK_INLINE void put(Quad* plane, u32 at, const Fr& value) {
     plane[at] = {value.v[0], value.v[1], value.v[2], value.v[3]};
-    plane[at + 8 * blockDim.x] = {value.v[4], value.v[5], value.v[6], value.v[7]};
+    plane[at + 4 * blockDim.x] = {value.v[4], value.v[5], value.v[6], value.v[7]};
 }
 
 CUZK_INLINE Fr get(const Quad* plane, u32 at) {
-    const Quad low = plane[at], high = plane[at + 8 * blockDim.x];
+    const Quad low = plane[at], high = plane[at + 4 * blockDim.x];
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
@@ -90,10 +84,10 @@ CUZK_INLINE u64 last_pass_base(u32 g, const Shape& s) {
 
 using namespace cuzk;
 
-// One pass; a thread holds 8 elements, a block of 2^k threads a tile of 2^(k+3). `from` and `to` may be the same but in a last pass of several; batch y is batch_stride elements further on.
+// One pass; a thread holds 4 elements, a block of 2^k threads a tile of 2^(k+2). `from` and `to` may be the same but in a last pass of several; batch y is batch_stride elements further on.
 // roots: 2^log_rows powers of the pass's root. row_factors: null, or a factor for each row, applied on the way in
 // (row_factors_last = 0) or out (1). twiddles: null, or 2^(log_rows + log_stride) inter-pass factors.
-CUZK_KERNEL(256, 2)
+CUZK_KERNEL(256, 3)
 ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns, u32 log_stride, u32 log_first,
          u32 log_second, u32 is_last, const Fr* roots, const Fr* row_factors, u32 row_factors_last,
          const Fr* twiddles) {
@@ -101,7 +95,7 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns
     const Shape s = {log_rows, log_columns, log_stride, log_first, log_second};
     from += blockIdx.y * batch_stride, to += blockIdx.y * batch_stride;
     // A tile is `wide` columns of all rows; small transforms leave threads idle.
-    const u32 rows = 1u << log_rows, log_tile = 34 - __clz(static_cast<int>(blockDim.x));
+    const u32 rows = 1u << log_rows, log_tile = 33 - __clz(static_cast<int>(blockDim.x));
     const u32 log_wide = log_tile - log_rows < log_columns ? log_tile - log_rows : log_columns;
     const u32 wide = 1u << log_wide, column = threadIdx.x & (wide - 1), group = threadIdx.x >> log_wide;
     const u32 g = (blockIdx.x << log_wide) + column;
@@ -111,8 +105,7 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns
          step = 1ull << log_stride;
     const u32 lower = g & ((1u << log_stride) - 1);
 
-    // Products by tables run in rolled loops over shared memory: unrolled they overflow the instruction cache.
-    const u32 per = rows < 8 ? rows : 8;
+    const u32 per = rows < 4 ? rows : 4;
     const bool works = group < rows / per;
     if (works) {
 #pragma unroll 1
@@ -124,60 +117,49 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns
         }
     }
     u32 done = 0;  // log of the radices so far
-    for (; log_rows - done >= 3; done += 3) {
-        const u32 span = log_rows - done - 3;  // log distance between the inputs of a butterfly
-        const u32 low = group & ((1u << span) - 1), row = (group >> span << (span + 3)) + low;
+#pragma unroll 1
+    for (; log_rows - done >= 2; done += 2) {
+        const u32 span = log_rows - done - 2;  // log distance between the inputs of a butterfly
+        const u32 low = group & ((1u << span) - 1), row = (group >> span << (span + 2)) + low;
+        const u32 at = (row << log_wide) + column, apart = wide << span;
         // The first step takes what the same thread put.
         if (done != 0) __syncthreads();
-        if (works) {
-            Fr x[8];
+        if (!works) continue;
+        Fr x[4];
 #pragma unroll
-            for (u32 i = 0; i < 8; ++i) x[i] = get(plane, ((row + (i << span)) << log_wide) + column);
-            dft8(x, load(roots + rows / 8), load(roots + rows / 4), load(roots + 3 * (rows / 8)));
-#pragma unroll
-            for (u32 i = 0; i < 8; ++i) {
-                const u32 q = (i & 1) << 2 | (i & 2) | i >> 2;
-                put(plane, ((row + (q << span)) << log_wide) + column, x[i]);
-            }
-            if (low != 0) {
-#pragma unroll 1
-                for (u32 q = 1; q < 8; ++q) {
-                    const u32 at = ((row + (q << span)) << log_wide) + column;
-                    put(plane, at, mul_lazy(load(roots + ((low * q) << done)), get(plane, at)));
-                }
-            }
+        for (u32 i = 0; i < 4; ++i) x[i] = get(plane, at + i * apart);
+        dft4(x, load(roots + rows / 4));
+        if (low != 0) {
+            x[2] = mul_lazy(load(roots + (low << done)), x[2]);
+            x[1] = mul_lazy(load(roots + (2 * low << done)), x[1]);
+            x[3] = mul_lazy(load(roots + (3 * low << done)), x[3]);
         }
+        put(plane, at, x[0]), put(plane, at + apart, x[2]);
+        put(plane, at + 2 * apart, x[1]), put(plane, at + 3 * apart, x[3]);
     }
     const u32 left = log_rows - done;
     if (left != 0) {
-        // The last step of a length that is no power of 8: butterflies of 4 or 2 among a thread's neighbours.
+        // The last step of an odd power of 2: butterflies among a thread's neighbours.
         if (done != 0) __syncthreads();
         if (works) {
 #pragma unroll 1
-            for (u32 i = 0; i < per; i += 1u << left) {
+            for (u32 i = 0; i < per; i += 2) {
                 const u32 at = ((group * per + i) << log_wide) + column;
                 Fr a = get(plane, at), b = get(plane, at + wide);
-                if (left == 1) {
-                    butterfly(a, b);
-                    put(plane, at, a), put(plane, at + wide, b);
-                    continue;
-                }
-                Fr c = get(plane, at + 2 * wide), d = get(plane, at + 3 * wide);
-                butterfly(a, c), butterfly(b, d);
-                d = mul_lazy(load(roots + rows / 4), d);
-                butterfly(a, b), butterfly(c, d);
-                put(plane, at, a), put(plane, at + wide, c), put(plane, at + 2 * wide, b), put(plane, at + 3 * wide, d);
+                butterfly(a, b);
+                put(plane, at, a), put(plane, at + wide, b);
             }
         }
     }
     if (!works) return;
     // Each thread takes out what it put last. Place r has digits q1 (most significant), q2, .. of the steps' radices and
-    // frequency k = q1 + 8 q2 + ..
+    // frequency k = q1 + 4 q2 + ..; the thread's own places differ in the last digits only.
+    u32 high = 0;
+    for (u32 at = 0; at + 2 < done; at += 2) high += (group * per >> (log_rows - 2 - at) & 3) << at;
 #pragma unroll 1
     for (u32 i = 0; i < per; ++i) {
         const u32 r = group * per + i;
-        u32 k = (r & ((1u << left) - 1)) << done;
-        for (u32 at = 0; at < done; at += 3) k += (r >> (log_rows - 3 - at) & 7) << at;
+        const u32 k = high + (left ? (r & 1) << done : 0) + (done ? (r >> left & 3) << (done - 2) : 0);
         Fr value = get(plane, (r << log_wide) + column);
         if (is_last) {
             if (row_factors && row_factors_last) value = mul_lazy(load(row_factors + k), value);

@@ -319,7 +319,9 @@ list_pairs(const u32* lengths, const u32* starts, const u32* sum_starts, const u
     for (u32 i = threadIdx.x; i < block_pairs + 256; i += 256) owner[i] = 0;
     __syncthreads();
     const u32 first_bucket = ends[0], last_bucket = ends[1];
-    for (u32 b = first_bucket + 1 + threadIdx.x; b <= last_bucket; b += 256) {
+    // Where buckets are many and pairs few, a search a pair is shorter than a walk over the buckets.
+    const bool sparse = last_bucket - first_bucket > 4 * block_pairs;
+    for (u32 b = first_bucket + 1 + threadIdx.x; b <= last_bucket && !sparse; b += 256) {
         const u32 slot = pair_starts[b] - first;
         if (scan_value(lengths[b], 2, round) != 0) owner[slot + slot / 8] = b - first_bucket;
     }
@@ -338,7 +340,9 @@ list_pairs(const u32* lengths, const u32* starts, const u32* sum_starts, const u
     for (u32 i = 0; i < run; ++i) {
         const u32 slot = i * 256 + threadIdx.x, p = first + slot;
         if (p >= end) break;
-        const u32 bucket = first_bucket + owner[slot + slot / 8], j = p - pair_starts[bucket];
+        u32 bucket = first_bucket + owner[slot + slot / 8];
+        if (sparse) bucket += bucket_of_pair(pair_starts + bucket, last_bucket - bucket + 1, p);
+        const u32 j = p - pair_starts[bucket];
         const u32 length = static_cast<u32>((lengths[bucket] + (1ull << round) - 1) >> round);
         const u32 half = length - length / 2;
         if (round == 0) {

@@ -13,9 +13,9 @@ from prover.backends.cuda.launch import FR_BYTES, Launcher, Memory, Window, ceil
 from prover.params import FR_MONT, R
 
 MAX_PASS_LOG = 9
-"""Rows of one pass: 2^9 rows of 4 columns are the tile of 256 threads, 64 KiB."""
-BYTES_PER_THREAD = 8 * FR_BYTES
-SMALL_BLOCK, LARGE_BLOCK = 128, 256
+"""Rows of one pass: 2^9 rows of 2 columns are the tile of 256 threads, 32 KiB."""
+BLOCK = 256
+ELEMENTS_PER_THREAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ class Ntt:
 
     def __init__(self, launcher: Launcher, log_n: int, root: int, *, shift: int = 1, inverse: bool = False) -> None:
         self.launcher, self.log_n = launcher, log_n
-        self.small_rows_log = 8
-        """Passes of up to 2^8 rows run in blocks of 128 threads: four to an SM overlap loads and products better."""
+        self.block = BLOCK
         w = pow(root, -1, R) if inverse else root
         scale = pow(1 << log_n, -1, R) if inverse else 1
         g = pow(shift, -1, R) if inverse else shift
@@ -91,12 +90,11 @@ class Ntt:
         source, n = values, 1 << self.log_n
         for p in self.passes:
             target = scratch if p.is_last and len(self.passes) > 1 else source
-            threads = LARGE_BLOCK if p.log_rows > self.small_rows_log else SMALL_BLOCK
-            log_wide = min(threads.bit_length() + 2 - p.log_rows, p.log_columns)
+            log_wide = min((self.block * ELEMENTS_PER_THREAD).bit_length() - 1 - p.log_rows, p.log_columns)
             self.launcher.launch(
-                "ntt_pass", (1 << (p.log_columns - log_wide), batch), threads, source, target, np.uint64(n), p.log_rows,
+                "ntt_pass", (1 << (p.log_columns - log_wide), batch), self.block, source, target, np.uint64(n), p.log_rows,
                 p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last), p.roots, p.row_factors,
-                int(p.factors_last), p.twiddles, shared_bytes=threads * BYTES_PER_THREAD,
+                int(p.factors_last), p.twiddles, shared_bytes=self.block * ELEMENTS_PER_THREAD * FR_BYTES,
                 ops=batch * (n * p.log_rows // 2 + (n if p.twiddles else 0) + (n if p.row_factors else 0)), op="fr_mul",
                 moved_bytes=n * FR_BYTES * (2 * batch + (1 if p.twiddles else 0)),
             )  # fmt: skip
