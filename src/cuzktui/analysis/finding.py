@@ -12,9 +12,8 @@ from cuzktui.model.phases import PhaseKind
 from cuzktui.model.snapshot import JobView, Snapshot
 from prover.wire import Outcome, Policy
 
-SMALL_GAP_NS = 20_000_000
-SMALL_GAP_SHARE = 0.01
-"""A gap under 20 ms, or under 1 % of the call, is not worth an operator's action."""
+SMALL_GAP_NS = 5_000_000
+"""A gap below this is what handing over to a background thread may cost."""
 
 
 def finding(snapshot: Snapshot, job: JobView | None = None) -> str:
@@ -44,8 +43,7 @@ def _job_sentence(job: JobView, gap: GapReport) -> str:
             f"{text.duration(gap.gap_ns)} since the last kernel and counting: {_doing(gap)}", *_circumstances(gap)
         )
     whole = f" of {text.duration(gap.outer_ns)}" if gap.outer_ns else ""
-    is_small = gap.gap_ns < SMALL_GAP_NS or gap.gap_ns < SMALL_GAP_SHARE * (gap.outer_ns or 0)
-    if is_small:
+    if gap.gap_ns < SMALL_GAP_NS:
         return _joined(f"no gap: {text.duration(gap.gap_ns)}{whole} after the last kernel", *_elsewhere(job, gap))
     return _joined(f"{text.duration(gap.gap_ns)}{whole} after the last kernel: {_doing(gap)}", *_circumstances(gap))
 

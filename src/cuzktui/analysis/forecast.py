@@ -23,7 +23,7 @@ class Forecast:
     end_ns: int | None
     """When the job should reply."""
     peak_bytes: int | None
-    """Predicted peak: the prover's own, never less than what has been seen."""
+    """Predicted peak of resident memory: the prover's own figure, never less than what has been seen."""
     out_of_memory_ns: int | None
     """When the ramp under way would meet the nearer limit."""
     limit: str
@@ -45,7 +45,7 @@ def forecast(snapshot: Snapshot, job: JobView) -> Forecast:
 
 
 def _peak(job: JobView) -> int | None:
-    known = [value for value in (job.predicted_peak_bytes, job.peak_anon_bytes) if value is not None]
+    known = [value for value in (job.predicted_peak_bytes, job.peak_resident_bytes) if value is not None]
     return max(known) if known else None
 
 

@@ -1,8 +1,8 @@
 """The gap is outer minus inner; only evidence of release explains it, never a stage that merely covers it.
 
 Evidence, strongest first: intervals in which the ledger saw a buffer go back; between them, sample intervals in which
-anonymous memory fell, unless a background release made it fall. System CPU time and GPU utilisation are told beside it
-but explain nothing alone.
+anonymous memory fell, unless every release of the job ran in the background. System CPU time and GPU utilisation are
+told beside it but explain nothing alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuzktui.analysis.intervals import Interval, clip, length_ns, share_within, union, without
+from cuzktui.analysis.intervals import Interval, clip, length_ns, share_within, union
 from cuzktui.model.series import Series
 from cuzktui.model.snapshot import CPU_WINDOW_NS, JobView, Snapshot
 
@@ -81,12 +81,13 @@ def gap_of(snapshot: Snapshot, job: JobView) -> GapReport | None:
     back = [release for release in job.releases if release.how in GIVEN_BACK]
     inside = [r for r in back if r.end_ns >= begin_ns and r.begin_ns <= end_ns]
     ledger = clip([(r.begin_ns, r.end_ns) for r in inside if r.synchronous], begin_ns, end_ns)
+    later = [r for r in back if r.end_ns >= begin_ns and (not r.synchronous or r.begin_ns > end_ns)]
     memory = memory_of(snapshot, job)
     falls = clip(falling(memory, begin_ns, end_ns), begin_ns, end_ns) if memory is not None else []
-    falls = without(falls, [(r.begin_ns, r.end_ns) for r in inside if not r.synchronous])
+    if later and not ledger:
+        falls = []
     shares = [(r, share_within((r.begin_ns, r.end_ns), begin_ns, end_ns)) for r in inside if r.synchronous]
     released = int(sum(r.resident_bytes * share for r, share in shares))
-    later = [r for r in back if r.end_ns >= begin_ns and (not r.synchronous or r.begin_ns > end_ns)]
     unmaps = [r for r in back if r.how in ("munmap", "trim") and r.resident_bytes and r.end_ns > r.begin_ns]
     busy_ns = length_ns(union((r.begin_ns, r.end_ns) for r in unmaps))
     fall_bytes, fall_slope = _fall(memory, begin_ns, end_ns, falls) if memory is not None else (None, None)

@@ -11,6 +11,7 @@ from prover import wire
 
 MAX_STAGES = 1024
 MAX_PROGRESS = 512
+MAX_PARTS = 64
 MAX_KERNELS = 256
 RECENT_SPANS = 24
 
@@ -25,9 +26,15 @@ def submitted(view: JobView, event: wire.JobSubmitted) -> JobView:
     return replace(
         view, circuit=event.circuit, num_circuits=event.num_circuits, policy=event.policy, kind=event.kind,
         client=event.client, num_constraints=event.num_constraints, domain_size=event.domain_size,
-        predicted_peak_bytes=event.predicted_peak_bytes, submitted_ns=event.t_ns,
+        predicted_peak_bytes=event.predicted_peak_bytes or view.predicted_peak_bytes, submitted_ns=event.t_ns,
         first_ns=min(view.first_ns, event.t_ns),
     )  # fmt: skip
+
+
+def predicted(view: JobView, event: wire.JobPredicted) -> JobView:
+    """What admission expects the job to hold."""
+    parts = dict(list(event.parts_bytes.items())[:MAX_PARTS])
+    return replace(view, predicted_peak_bytes=event.peak_bytes, predicted_parts=parts)
 
 
 def stage_began(view: JobView, event: wire.StageBegan) -> JobView:

@@ -130,6 +130,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     num_constraints: int | None = None
     domain_size: int | None = None
     predicted_peak_bytes: int | None = None
+    """Of resident memory, as the prover's admission sees it."""
+    predicted_parts: Mapping[str, int] = {}
+    """What the prediction is made of."""
     first_ns: int
     """The earliest event that named the job; the submission where that was seen."""
     submitted_ns: int | None = None

@@ -162,6 +162,7 @@ _FOLDS: dict[type, Callable[[Snapshot, Any], Snapshot]] = {
     wire.State: _state,
     wire.Dropped: lambda s, e: replace(s, dropped=s.dropped + max(0, e.count)),
     wire.JobSubmitted: _submitted,
+    wire.JobPredicted: _on_job(jobs.predicted),
     wire.StageBegan: _stage_began,
     wire.StageEnded: _stage_ended,
     wire.Progress: _on_job(jobs.progressed),

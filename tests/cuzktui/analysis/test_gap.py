@@ -68,7 +68,7 @@ def test_half_a_release_explains_half_a_gap() -> None:
 
 
 def test_a_background_release_is_no_gap_and_does_not_explain_one() -> None:
-    story = Story(gap_ms=3, async_ms=600, policy=Policy.ASYNC_4K)
+    story = Story(gap_ms=3, async_ms=600, policy=Policy.ASYNC_4K, sample_ms=1)
     report = analyse_job(story.build())
     assert report.gap is not None
     assert report.gap.gap_ns == 3 * MS

@@ -6,6 +6,7 @@ import ast
 import random
 import time
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -226,6 +227,20 @@ def test_nothing_grows_without_limit() -> None:
     assert len(snapshot.processes) <= 64 and len(snapshot.sources) <= 32 and len(snapshot.gpus) <= 64
     job = snapshot.find_job("j2999")
     assert job is not None and len(job.kernels) <= 256 and len(job.progress) <= 512
+
+
+def test_every_event_of_the_wire_is_folded() -> None:
+    assert set(get_args(wire.AnyEvent)) == set(store._FOLDS)
+
+
+def test_the_prediction_of_admission_is_kept_with_its_parts() -> None:
+    parts = {"abc": 3 * GB, "assignment": GB}
+    events = [
+        wire.JobSubmitted(t_ns=START, job_id="a", circuit="x", num_circuits=1, policy=Policy.RECYCLE),
+        wire.JobPredicted(t_ns=START + 1, job_id="a", peak_bytes=4 * GB, parts_bytes=parts),
+    ]
+    job = folded(list(events)).jobs[0]
+    assert job.predicted_peak_bytes == 4 * GB and job.predicted_parts == parts
 
 
 def test_twenty_thousand_events_a_second_are_folded() -> None:
