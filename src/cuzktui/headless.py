@@ -166,6 +166,7 @@ def prove(
     answer = _answer(received.events, job_id, request, error)
     if session and session.recording:
         answer["recording"] = str(session.recording)
+        answer["recording_error"] = _recording_error(received.events)
     if export_to and job_id:
         from cuzktui.export import export
 
@@ -247,6 +248,12 @@ def _answer(events: list[wire.Event], job_id: str, request: Request, error: Prov
     return answer
 
 
+def _recording_error(events: list[wire.Event]) -> str:
+    """Why the recording is not whole; empty when it is."""
+    told = (e.text for e in events if isinstance(e, wire.Notice) and e.level == "error")
+    return next((text for text in told if text.startswith(("recording stopped", "no recording"))), "")
+
+
 def summary(answer: dict[str, Any]) -> str:
     """The answer for a reader."""
     if not answer["verified"]:
@@ -264,7 +271,7 @@ def summary(answer: dict[str, Any]) -> str:
         f"finding               {answer.get('finding') or '–'}",
         f"proof                 {proof[:48]}… ({len(proof) // 2} bytes)",
     ]
-    if answer.get("recording"):
+    if answer.get("recording") and not answer.get("recording_error"):
         lines.append(f"recording             {answer['recording']}")
     return "\n".join(lines)
 

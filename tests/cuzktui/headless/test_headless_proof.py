@@ -168,6 +168,13 @@ def test_a_killed_collector_costs_the_proof_nothing(running, proved):
     assert [e.segment for e in hellos if e.source == "collector"] == [0, 1]
 
 
+def test_a_full_disk_costs_the_recording_and_not_the_proof():
+    done = cuzktui("prove", "cubic", "--json", "--backend", "cpu", "--record", "/dev/full", timeout=200)
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0 and answer["verified"] is True
+    assert "No space left" in answer["recording_error"] and "/dev/full" in done.stderr
+
+
 def test_an_unknown_circuit_fails_with_the_provers_own_sentence():
     done = cuzktui("prove", "nonsense:3", "--json", "--backend", "cpu")
     answer = json.loads(done.stdout)
