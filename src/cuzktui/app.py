@@ -16,7 +16,6 @@ from textual.app import App
 from textual.binding import Binding
 
 from cuzktui import messages
-from cuzktui.analysis.finding import finding
 from cuzktui.desk import CHOICES, Control, Desk
 from cuzktui.exporting import export_trace
 from cuzktui.feed import Feed
@@ -28,11 +27,11 @@ from cuzktui.screens.help import HelpScreen
 from cuzktui.screens.main import MainScreen
 from cuzktui.sources.base import Source
 from cuzktui.theme import theme_of
+from cuzktui.told import Told
 from cuzktui.viewpoint import Viewpoint
 from cuzktui.widgets.canvas import Look
 from cuzktui.widgets.dots import GLYPHS
 from cuzktui.widgets.palette import PALETTES, styles
-from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 from prover.errors import ProverError
 from prover.run import now
@@ -73,11 +72,11 @@ class ConsoleApp(App[int]):
         self.graph, self.palette = self.options.graph, self.options.palette
         self.look = Look(styles(self.palette))
         self.main = MainScreen(self.look)
+        self.with_mapped = False
+        self._told = Told()
         self._ticks = 0
         self._cpu_mark = (time.monotonic(), time.process_time())
         self._ui_cpu_percent: float | None = None
-        self._finding_for: tuple[Snapshot, str] | None = None
-        self._finding = ""
 
     def on_mount(self) -> None:
         for name in PALETTES:
@@ -147,8 +146,7 @@ class ConsoleApp(App[int]):
         """What the panels draw now."""
         snapshot, at = self.snapshot, self.viewpoint
         is_demo = self.demo_feed is not None
-        sentence = self._sentence(snapshot)
-        found = Role.GOOD if sentence.startswith("no gap") else Role.GAP_LABEL
+        self._told = told = self._told.about(snapshot, at.job_id)
         return View(
             snapshot=snapshot,
             glyphs=GLYPHS[self.graph],
@@ -162,20 +160,18 @@ class ConsoleApp(App[int]):
             recording=str(self.options.recording or "") if not is_demo else "",
             choice=self.desk.choice,
             policy=self.desk.policy,
-            finding=[(sentence, found)] if sentence else (),
+            finding=told.words,
+            attribution=told.attribution,
+            gap_explained_percent=told.gap_explained_percent,
+            forecast=told.forecast,
+            can_restart=self.feed.source.owns_prover and not is_demo,
+            with_mapped=self.with_mapped,
             pair=self.desk.pair if not is_demo else (),
             offer=self.desk.offer(snapshot) if not is_demo else "",
             ui_cpu_percent=self._ui_cpu_percent,
             is_read_only=self.options.is_read_only or (self.desk.control is None and not snapshot.is_replay),
             job_id=at.job_id,
         )
-
-    def _sentence(self, snapshot: Snapshot) -> str:
-        job_id = self.viewpoint.job_id
-        if self._finding_for is None or self._finding_for[0] is not snapshot or self._finding_for[1] != job_id:
-            self._finding = finding(snapshot, snapshot.find_job(job_id) if job_id else None)
-            self._finding_for = (snapshot, job_id)
-        return self._finding
 
     def say(self, text: str, level: str = "info") -> None:
         """Shows a sentence now, and keeps it among the notices unless it is but a hint."""
@@ -210,6 +206,10 @@ class ConsoleApp(App[int]):
     def action_glyphs(self) -> None:
         order = list(GLYPHS)
         self.graph = order[(order.index(self.graph) + 1) % len(order)]
+        self._show()
+
+    def action_mapped(self) -> None:
+        self.with_mapped = not self.with_mapped
         self._show()
 
     def action_palette(self) -> None:

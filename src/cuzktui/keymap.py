@@ -40,6 +40,7 @@ KEYS = (
     Key("v", "v", "verify", "verify", "check the latest proof again, here and now"),
     Key("d", "d", "demo", "demo", "replay a recorded run, marked REPLAY"),
     Key("r", "r", "restart", "restart", "start the prover again after it ended", True),
+    Key("m", "m", "mapped", "", "draw mapped and shared memory on top, or leave it out"),
     Key("g", "g", "glyphs", "", "next glyph set: braille, blocks, ASCII"),
     Key("t", "t", "palette", "", "next palette: dark, light, the terminal's own colours"),
     Key("question_mark,f1", "?", "help", "help", "this page"),

@@ -29,17 +29,19 @@ STACK: tuple[tuple[Owner, Role, str], ...] = (
 """Owners from the bottom of the stack, with the letter that fills their band where there is no colour."""
 
 
-def anon_columns(memory: Series, axis: TimeAxis) -> NDArray[np.float64]:
-    """Anonymous memory for each dot column, bytes."""
-    return binned(memory.t_ns, memory.column("anon"), axis)
+def memory_columns(memory: Series, axis: TimeAxis, column: str) -> NDArray[np.float64]:
+    """One column of memory (anon, shared, resident) for each dot column, bytes."""
+    return binned(memory.t_ns, memory.column(column), axis)
 
 
 def band_columns(ledger: Ledger, axis: TimeAxis, top: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Upper edges of the owners' bands for each dot column, `(len(STACK), dots)`, never above what was measured.
+    """Upper edges of the bands for each dot column, `(len(STACK) + 1, dots)`, never above what was measured.
 
-    The ledger's last row is in force until the next, so its columns are held to the end of the axis.
+    The last band is what no owner claims: it ends at `top`, anonymous memory; what lies above that is mapped. The
+    ledger's last row is in force until the next, so its columns are held to the end of the axis.
     """
-    edges = np.zeros((len(STACK), axis.dots))
+    edges = np.zeros((len(STACK) + 1, axis.dots))
+    edges[-1] = np.nan_to_num(top)
     series = ledger.series
     if not len(series):
         return edges
@@ -60,7 +62,7 @@ def draw_area(
     """The filled area, coloured by owner, and by the gap where a gap is."""
     rows = area((top - scale.low) / (scale.high - scale.low), scale.rows, glyphs)
     roles = _cell_roles(axis, scale, bands, gaps)
-    letters = "".join(letter for _, _, letter in STACK) + ":"
+    letters = "".join(letter for _, _, letter in STACK) + ":."
     for row, text in enumerate(rows):
         if glyphs.mode == "ascii":
             ids = _cell_bands(axis, scale, bands, row)
@@ -69,16 +71,16 @@ def draw_area(
 
 
 def _cell_bands(axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], row: int) -> NDArray[np.int64]:
-    """Band of each cell of a row, judged at the cell's middle; `len(STACK)` where no owner holds it."""
+    """Band of each cell of a row, judged at the cell's middle; `len(STACK)` is nobody's, one more is mapped."""
     value = scale.high - (row + 0.5) * (scale.high - scale.low) / scale.rows
-    by_cell = bands.reshape(len(STACK), axis.cells, axis.dots_wide).max(axis=2)
+    by_cell = bands.reshape(len(STACK) + 1, axis.cells, axis.dots_wide).max(axis=2)
     return (by_cell <= value).sum(axis=0)
 
 
 def _cell_roles(
     axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], gaps: list[tuple[int, int]]
 ) -> list[bytes]:
-    table = np.array([role for _, role, _ in STACK] + [Role.MEMORY], dtype=np.uint8)
+    table = np.array([role for _, role, _ in STACK] + [Role.MEMORY, Role.MAPPED], dtype=np.uint8)
     rows = []
     for row in range(scale.rows):
         roles = table[_cell_bands(axis, scale, bands, row)]

@@ -51,8 +51,9 @@ def _pieces(view: View) -> Words:
     if process is not None and process.ended is not None and not snapshot.is_replay:
         ended = process.ended
         stage = f" in stage {ended.stage}" if ended.stage else ""
-        return [(f"prover {ended.pid} ended{stage}: {ended.reason or 'no reason known'}", Role.BAD),
-                ("  r starts it again", Role.KEY)]  # fmt: skip
+        who = "prover" if process.role == "prover" else "process"
+        told: Words = [(f"{who} {ended.pid} ended{stage}: {ended.reason or 'no reason known'}", Role.BAD)]
+        return [*told, ("  r starts it again", Role.KEY)] if view.can_restart else told
     error = next((n for n in reversed(snapshot.notices[-20:]) if n.level == "error"), None)
     if error is not None and snapshot.t_ns - error.t_ns < _FRESH_NS:
         return [(error.text, Role.BAD)]

@@ -67,7 +67,7 @@ def _does_something(key: Key, view: View) -> bool:
     if key.action == "cancel":
         return snapshot.running is not None or bool(snapshot.queued)
     if key.action == "restart":
-        return snapshot.process is not None and snapshot.process.ended is not None
+        return view.can_restart and snapshot.process is not None and snapshot.process.ended is not None
     if key.action == "lens":
         return bool(snapshot.lenses)
     if key.action == "verify":

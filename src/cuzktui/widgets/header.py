@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuzktui import format as fmt
-from cuzktui.model.snapshot import JobView, Snapshot
+from cuzktui.model.snapshot import JobView, ProcessView, Snapshot
 from cuzktui.widgets.canvas import Canvas
 from cuzktui.widgets.frame import Words, words
 from cuzktui.widgets.grid import Grid
@@ -42,9 +42,9 @@ def _source(view: View) -> Words:
     if process is not None:
         if process.ended is not None:
             role = Role.MUTED if _has_left(snapshot) else Role.BAD
-            pieces += [_SEPARATOR, (f"prover {process.pid} ended", role)]
+            pieces += [_SEPARATOR, (f"{_who(process)} {process.pid} ended", role)]
         else:
-            pieces += [_SEPARATOR, (f"{'prover' if process.role == 'prover' else 'process'} {process.pid}", Role.TEXT)]
+            pieces += [_SEPARATOR, (f"{_who(process)} {process.pid}", Role.TEXT)]
     if hello is not None:
         pieces += [_SEPARATOR, (_device(snapshot), Role.TEXT)]
     elif process is None:
@@ -63,6 +63,8 @@ def _device(snapshot: Snapshot) -> str:
 
 def _job_line(view: View) -> Words:
     job = view.job
+    if job is None and (view.is_read_only or view.snapshot.is_replay):
+        return [(view.snapshot.process.command, Role.MUTED)] if view.snapshot.process is not None else []
     if job is None:
         return [("next ", Role.FAINT), (f"{view.choice} · {view.policy.value}", Role.MUTED)]
     role = Role.STRONG if not job.is_done else Role.MUTED
@@ -125,8 +127,8 @@ def lost_sources(snapshot: Snapshot) -> list[str]:
     process = snapshot.process
     if _has_left(snapshot):
         return [name for name in names if name != "prover"]
-    if process is not None and process.ended is not None and process.role not in names:
-        names.append(process.role)
+    if process is not None and process.ended is not None and _who(process) not in names:
+        names.append(_who(process))
     return names
 
 
@@ -134,3 +136,7 @@ def _has_left(snapshot: Snapshot) -> bool:
     """A replay that shows how the recorded console was left in good order."""
     process = snapshot.process
     return snapshot.is_replay and process is not None and process.ended is not None and process.ended.exit_code == 0
+
+
+def _who(process: ProcessView) -> str:
+    return "prover" if process.role == "prover" else "process"

@@ -8,6 +8,7 @@ from cuzktui.widgets.canvas import Canvas
 from cuzktui.widgets.dots import spark
 from cuzktui.widgets.frame import Words, framed, words
 from cuzktui.widgets.grid import Grid, clip
+from cuzktui.widgets.phases import phase_grid
 from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 
@@ -21,6 +22,8 @@ class KernelPanel(Canvas):
     """Kernel timings."""
 
     def draw(self, view: View, width: int, height: int) -> Grid:
+        if view.is_stranger:
+            return phase_grid(view, width, height)
         return kernel_grid(view, width, height)
 
 

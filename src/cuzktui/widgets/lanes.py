@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuzktui import format as fmt
-from cuzktui.model.snapshot import JobView, Snapshot
+from cuzktui.analysis.outside import Cause, stretches
+from cuzktui.model.snapshot import JobView, ProcessView, Snapshot
 from cuzktui.widgets.axis import TimeAxis
 from cuzktui.widgets.dots import Glyphs
 from cuzktui.widgets.grid import Grid
@@ -26,6 +27,14 @@ STAGE_ROLES = {
     Stage.VERIFY: Role.STAGE_VERIFY,
 }
 """Stages of the upper lane; the gap is drawn over the end of `prove`."""
+
+_CAUSE_ROLES = {
+    Cause.RELEASING: Role.GAP,
+    Cause.PAGE_FAULTING: Role.SYSTEM,
+    Cause.CPU_BUSY: Role.USER,
+    Cause.DISK_WAIT: Role.STAGE_PROVE,
+    Cause.LOCK_WAIT: Role.WARN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,13 @@ def stage_blocks(jobs: Iterable[JobView], now_ns: int) -> list[Block]:
             name = f"GAP {fmt.duration(gap_ns)}"
             gaps.append(Block(job.inner_end_ns, job.inner_end_ns + gap_ns, name, Role.GAP))
     return stages + gaps
+
+
+def cause_blocks(process: ProcessView, axis: TimeAxis) -> list[Block]:
+    """What a process that tells nothing was doing, as far as it can be inferred from outside; releases last."""
+    told = stretches(process, axis.begin_ns, axis.end_ns)
+    blocks = [Block(s.begin_ns, s.end_ns, s.cause.value, _CAUSE_ROLES.get(s.cause, Role.FAINT)) for s in told]
+    return sorted(blocks, key=lambda block: block.role is Role.GAP)
 
 
 def kernel_blocks(jobs: Iterable[JobView], begin_ns: int, end_ns: int, resolution_ns: int) -> list[Block]:

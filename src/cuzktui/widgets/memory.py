@@ -32,7 +32,7 @@ class Lane:
 
     name: str
     kind: str
-    """ticks | stage | kernel | gpu | user | system"""
+    """ticks | cause | stage | kernel | gpu | user | system"""
     row: int = 0
 
 
@@ -90,11 +90,14 @@ def _draw_chart(
     grid: Grid, view: View, axis: TimeAxis, rows: int, process: ProcessView, jobs: list[JobView]
 ) -> None:  # fmt: skip
     snapshot = view.snapshot
-    top = chart.anon_columns(process.memory, axis)
+    anon = chart.memory_columns(process.memory, axis, "anon")
+    top = chart.memory_columns(process.memory, axis, "resident") if view.with_mapped else anon
     predicted = _predicted(view)
     scale = _scale(top, predicted, rows)
     chart.draw_scale(grid, 1, 1, GUTTER, axis.cells, scale)
-    bands = chart.band_columns(snapshot.ledger, axis, top)
+    bands = chart.band_columns(snapshot.ledger, axis, anon)
+    if not view.with_mapped:
+        bands[-1] = np.inf
     gaps = [
         (job.inner_end_ns, job.inner_end_ns + gap_ns)
         for job in jobs
@@ -138,17 +141,18 @@ def _predicted(view: View) -> float | None:
 
 def _lanes(view: View, inside: int) -> list[Lane]:
     """Rows under the chart, the most telling first; the chart keeps at least half of the panel."""
-    wanted = [Lane("", "ticks"), Lane("stage", "stage"), Lane("kernel", "kernel", 0)]
+    wanted = [Lane("", "ticks")]
+    wanted += [Lane("cause", "cause")] if view.is_stranger else [Lane("stage", "stage"), Lane("kernel", "kernel", 0)]
     if view.snapshot.gpus:
         wanted.append(Lane("gpu", "gpu"))
-    wanted += [Lane("user", "user"), Lane("sys", "system"), Lane("", "kernel", 1)]
-    if inside >= 22:
-        wanted.append(Lane("", "kernel", 2))
+    wanted += [Lane("user", "user"), Lane("sys", "system")]
+    if not view.is_stranger:
+        wanted += [Lane("", "kernel", number) for number in ((1, 2) if inside >= 22 else (1,))]
     room = max(0, min(inside - 4, inside // 2))
     if inside >= 30:
         room = max(room, len(wanted))
     chosen = wanted[:room]
-    order = ("ticks", "stage", "kernel", "gpu", "user", "system")
+    order = ("ticks", "cause", "stage", "kernel", "gpu", "user", "system")
     return sorted(chosen, key=lambda lane: (order.index(lane.kind), lane.row))
 
 
@@ -164,6 +168,8 @@ def _draw_lanes(
         grid.put(1, y, lane.name, Role.MUTED)
         if lane.kind == "ticks":
             _draw_ticks(grid, view, axis, y)
+        elif lane.kind == "cause" and process is not None:
+            lanes.draw_blocks(grid, x, y, axis, lanes.cause_blocks(process, axis), glyphs)
         elif lane.kind == "stage":
             lanes.draw_blocks(grid, x, y, axis, lanes.stage_blocks(jobs, snapshot.t_ns), glyphs)
         elif lane.kind == "kernel":
@@ -217,6 +223,8 @@ def _title(view: View) -> Words:
         anchor_ns = view.job.first_ns if view.job is not None else snapshot.first_ns
         title.append((f" at {fmt.age(view.cursor_ns - anchor_ns)}", Role.CURSOR))
     title += [(" · mapped ", Role.MUTED), (fmt.size(process.memory.at(at_ns, "shared")), Role.TEXT)]
+    if view.with_mapped:
+        title.append((" on top", Role.MAPPED))
     host = snapshot.host
     if host is not None:
         available = fmt.size_of(host.mem_available_bytes, host.mem_total_bytes)

@@ -25,6 +25,7 @@ class Role(IntEnum):
     KEY = auto()
     ON = auto()
     MEMORY = auto()
+    MAPPED = auto()
     MEMORY_LABEL = auto()
     LIMIT = auto()
     GRID = auto()

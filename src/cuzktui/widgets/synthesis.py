@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from cuzktui import format as fmt
+from cuzktui.analysis.forecast import Forecast
 from cuzktui.model.snapshot import JobView, StageView
+from cuzktui.widgets.breakdown import breakdown_grid
 from cuzktui.widgets.canvas import Canvas
 from cuzktui.widgets.dots import bar
-from cuzktui.widgets.frame import framed, words
+from cuzktui.widgets.frame import Words, framed, words
 from cuzktui.widgets.grid import Grid
 from cuzktui.widgets.lanes import STAGE_ROLES
 from cuzktui.widgets.roles import Role
@@ -20,6 +22,8 @@ class SynthesisPanel(Canvas):
     """Stage now, then a bar a circuit."""
 
     def draw(self, view: View, width: int, height: int) -> Grid:
+        if view.attribution is not None and not view.is_service_busy:
+            return breakdown_grid(view, view.attribution, width, height)
         return synthesis_grid(view, width, height)
 
 
@@ -31,7 +35,7 @@ def synthesis_grid(view: View, width: int, height: int) -> Grid:
         title.append((f" · {job.num_circuits} circuit{'s' if job.num_circuits != 1 else ''}", Role.MUTED))
         if job.num_constraints:
             title.append((f" · {fmt.count(job.num_constraints)} rows", Role.MUTED))
-    grid = framed(width, height, view.glyphs, title)
+    grid = framed(width, height, view.glyphs, title, foot=_outlook(view))
     inside = height - 2
     if inside < 1 or width < 16:
         return grid
@@ -51,12 +55,31 @@ def synthesis_grid(view: View, width: int, height: int) -> Grid:
     return grid
 
 
+def _outlook(view: View) -> Words:
+    """When the job should reply, and whether memory lasts until then."""
+    ahead, now_ns = view.forecast, view.snapshot.t_ns
+    if ahead is None:
+        return ()
+    if ahead.out_of_memory_ns is not None and not _fits(view, ahead):
+        return [(f"out of {ahead.limit} memory in {fmt.duration(max(0, ahead.out_of_memory_ns - now_ns))}", Role.BAD)]
+    if ahead.end_ns is None:
+        return ()
+    left_ns = ahead.end_ns - now_ns
+    return [("done in about ", Role.MUTED), (fmt.duration(left_ns), Role.TEXT)] if left_ns > 0 else ()
+
+
+def _fits(view: View, ahead: Forecast) -> bool:
+    """The predicted peak is known and there is room for it: a ramp towards it is no alarm."""
+    process = view.snapshot.process
+    anon = process.memory.last("anon") if process is not None else None
+    if ahead.peak_bytes is None or ahead.headroom_bytes is None or anon is None:
+        return False
+    return ahead.peak_bytes - anon <= ahead.headroom_bytes
+
+
 def _shown(view: View) -> JobView | None:
     """The job, or the service's own work while there is no job."""
-    job, service = view.job, view.snapshot.service
-    if service is not None and service.stage_now is not None and (job is None or job.is_done):
-        return service
-    return job
+    return view.snapshot.service if view.is_service_busy else view.job
 
 
 def _draw_stage(grid: Grid, view: View, job: JobView, y: int) -> int:

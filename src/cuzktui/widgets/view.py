@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cuzktui.analysis.attribution import Attribution
+from cuzktui.analysis.forecast import Forecast
 from cuzktui.model.snapshot import JobView, Lens, Snapshot
 from cuzktui.widgets.dots import GLYPHS, Glyphs
 from cuzktui.widgets.frame import Words
@@ -55,6 +57,15 @@ class View:
     ui_cpu_percent: float | None = None
     """What drawing costs, of one core."""
     is_read_only: bool = False
+    can_restart: bool = False
+    """The prover was started from here, so `r` can start it again."""
+    with_mapped: bool = False
+    """Mapped and other shared memory is drawn on top of anonymous memory."""
+    attribution: Attribution | None = None
+    """Where the time of the job went, once it has ended."""
+    gap_explained_percent: float | None = None
+    forecast: Forecast | None = None
+    """What is to come, while a job runs."""
     job_id: str = ""
     """A job picked from the list; empty is the running or newest one."""
 
@@ -63,6 +74,18 @@ class View:
         """The job that the panels tell of."""
         picked = self.snapshot.find_job(self.job_id) if self.job_id else None
         return picked if picked is not None else self.snapshot.job
+
+    @property
+    def is_service_busy(self) -> bool:
+        """The prover does work of its own (compiling, setup) while no job runs."""
+        job, service = self.job, self.snapshot.service
+        return service is not None and service.stage_now is not None and (job is None or job.is_done)
+
+    @property
+    def is_stranger(self) -> bool:
+        """Nothing but samples is known: a process that is no prover of ours."""
+        snapshot = self.snapshot
+        return snapshot.hello is None and not snapshot.jobs and snapshot.process is not None
 
     def pair_jobs(self) -> list[JobView]:
         """The jobs of the pair that have been heard of."""

@@ -11,7 +11,9 @@ from scene import MS, PID, Scene, one_proof, opening, proof
 
 from cuzktui.model import store
 from cuzktui.model.snapshot import Snapshot
+from cuzktui.told import Told
 from cuzktui.widgets import (
+    breakdown,
     finding,
     footer,
     header,
@@ -23,9 +25,11 @@ from cuzktui.widgets import (
     memory,
     notices,
     pair,
+    phases,
     synthesis,
 )
 from cuzktui.widgets.dots import GLYPHS
+from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 from prover.wire import (
     BufferLeaked,
@@ -37,6 +41,7 @@ from prover.wire import (
     Owner,
     Policy,
     ProcessEnded,
+    ProcessSeen,
     Progress,
     SourceChanged,
     Stage,
@@ -216,10 +221,12 @@ def test_a_dead_prover_is_named_with_signal_stage_and_remedy() -> None:
     t_ns = max(event.t_ns for event in events)
     ended = ProcessEnded(t_ns=t_ns, pid=PID, signal=9, reason="killed by signal 9", stage="prove")
     view = view_of(fold([*events, ended]))
-    line = finding.finding_grid(view, 120).text()
+    line = finding.finding_grid(replace(view, can_restart=True), 120).text()
     assert f"prover {PID} ended in stage prove: killed by signal 9" in line
     assert "r starts it again" in line
+    assert "r starts" not in finding.finding_grid(view, 120).text()
     assert "LOST prover" in header.header_grid(view, 120).text()
+    assert "prove " not in synthesis.synthesis_grid(view, 40, 6).text()
 
 
 def test_a_failed_job_shows_its_reason() -> None:
@@ -272,3 +279,67 @@ def test_the_footer_offers_only_keys_that_do_something() -> None:
     assert "c cancel" in running
     replayed = store.apply_all(store.empty(is_replay=True), DONE)
     assert "prove" not in footer.footer_grid(view_of(replayed), 160).text()
+
+
+def test_an_ended_job_says_where_its_time_went() -> None:
+    snapshot = fold(DONE)
+    told = Told().about(snapshot)
+    assert told.attribution is not None and told.gap_explained_percent is not None
+    view = view_of(snapshot, attribution=told.attribution, gap_explained_percent=told.gap_explained_percent)
+    text = breakdown.breakdown_grid(view, told.attribution, 44, 14).text()
+    for kind in ("release", "synthesis", "compile", "verify"):
+        assert kind in text
+    assert "explained" in text and "of the gap 100 %" in text
+
+
+def test_what_is_told_is_asked_again_only_where_something_changed() -> None:
+    snapshot = fold(DONE)
+    told = Told().about(snapshot)
+    assert told.about(snapshot) is told
+    running = told.about(fold(until_inner_ended()))
+    assert running.attribution is None and running.forecast is not None
+
+
+def test_a_job_alike_an_earlier_one_has_a_predicted_end() -> None:
+    scene = Scene()
+    opening(scene)
+    proof(scene, "job-1", compile_first=False)
+    scene.wait(1000)
+    first = len(scene.events)
+    proof(scene, "job-2", compile_first=False)
+    cut = first + (len(scene.events) - first) // 2
+    snapshot = fold(scene.events[:cut])
+    text = synthesis.synthesis_grid(view_of(snapshot, forecast=Told().about(snapshot).forecast), 40, 8).text()
+    assert "done in about" in text
+
+
+def stranger() -> Snapshot:
+    scene = Scene()
+    scene.add(ProcessSeen(t_ns=scene.t_ns, pid=PID, command="bench --all", role="foreign"))
+    scene.wait(1000, user=0.0)
+    scene.wait(800, grow_bytes=2e9, user=0.2, system=0.8)
+    scene.wait(1500, user=1.0)
+    scene.wait(200, grow_bytes=-2e9, step_ms=2, user=0.0, system=1.0)
+    scene.wait(1000, user=0.0)
+    return fold(scene.events)
+
+
+def test_a_process_that_tells_nothing_is_read_from_outside() -> None:
+    view = view_of(stranger(), is_read_only=True, source="attached")
+    assert view.is_stranger
+    graph = memory.memory_grid(view, 140, 24).text()
+    assert "cause" in graph and "releasing" in graph and "stage" not in graph
+    table = phases.phase_grid(view, 70, 10).text()
+    assert "release" in table and "−2.00 GB" in table and "10.0 GB/s" in table
+    line = header.header_grid(view, 120).text()
+    assert f"process {PID}" in line and "bench --all" in line and "next" not in line
+    assert "press p" not in synthesis.synthesis_grid(view, 40, 8).text()
+
+
+def test_mapped_memory_is_drawn_on_top_only_when_asked_for() -> None:
+    view = view_of(fold(DONE), glyphs=GLYPHS["ascii"])
+    without = memory.memory_grid(view, 120, 24)
+    with_mapped = memory.memory_grid(replace(view, with_mapped=True), 120, 24)
+    roles = [{grid.role_at(x, y) for x in range(120) for y in range(24)} for grid in (without, with_mapped)]
+    assert Role.MAPPED not in roles[0] and Role.MAPPED in roles[1]
+    assert "mapped 120 MB on top" in with_mapped.text()
