@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import queue
 import signal
 import sys
 import threading
@@ -41,6 +42,8 @@ SHORT_CALLS = 16
 """Threads for calls that answer at once, beside those that wait."""
 DRAIN_S = 20.0
 """How long the running job may take to notice that it was cancelled."""
+SIGNAL_POLL_S = 0.5
+"""A signal that the kernel gives to another thread is noticed by the main one when it wakes."""
 COMPILE_S = 3.0
 """How long a compile is waited for: nothing is lost with it."""
 
@@ -77,7 +80,8 @@ class Server:
         self._timing = TimingLog(self.hub) if options.log_timing else None
         self._reason = ""
         self._extra_addresses: list[str] = []
-        self._stop = threading.Event()
+        self._reasons: queue.SimpleQueue[str] = queue.SimpleQueue()
+        """Why to stop. A signal may interrupt its own waiting thread anywhere: only this kind of queue allows that."""
         reporter = Reporter(self.queue, self.worker, self.worker.gpus)
         self._grpc = grpc.server(
             futures.ThreadPoolExecutor(WATCH_LIMIT + engine.MAX_WAITERS + SHORT_CALLS, "prover/grpc"),
@@ -108,7 +112,7 @@ class Server:
 
     @property
     def is_stopping(self) -> bool:
-        return self._stop.is_set()
+        return bool(self._reason) or not self._reasons.empty()
 
     def run(self) -> int:
         """Serves until told to stop; the exit status."""
@@ -116,14 +120,16 @@ class Server:
         thread = threading.Thread(target=self.worker.work, name="prover/worker", daemon=True)
         thread.start()
         _say(f"cuzk-prover ready, serving on unix://{self.options.socket}" + "".join(f" {x}" for x in self._extra()))
-        self._stop.wait()
+        while not self._reason:
+            try:
+                self._reason = self._reasons.get(timeout=SIGNAL_POLL_S)
+            except queue.Empty:
+                continue
         return self._drain(thread)
 
     def stop(self, reason: str) -> None:
         """Begins the end; from any thread, any number of times."""
-        if not self._stop.is_set():
-            self._reason = reason
-            self._stop.set()
+        self._reasons.put(reason)
 
     def _extra(self) -> list[str]:
         host = self.options.status_listen.rpartition(":")[0]
