@@ -81,7 +81,7 @@ class Canvas(Widget):
     def render_line(self, y: int) -> Strip:
         if y < len(self._strips):
             return self._strips[y]
-        return Strip.blank(self.size.width)
+        return Strip.blank(self.size.width, self.rich_style)
 
 
 def _regions(rows: list[int], width: int) -> list[Region]:

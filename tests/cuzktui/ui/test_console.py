@@ -327,6 +327,25 @@ async def test_glyphs_and_palettes_change_by_key() -> None:
         assert app.palette == "dark"
 
 
+async def test_without_colours_everything_can_still_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    prover = ScriptedProver(one_proof().events)
+    app = console(prover)
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await settled(pilot, app)
+        await pilot.resize_terminal(150, 44)
+        shown = await settled(pilot, app)
+        assert "GAP 100 ms" in shown and "verified" in shown
+        await pilot.press("question_mark")
+        await pilot.press("escape", "o", "escape", "1")
+        await until(pilot, lambda: "p proves" in text_of(app), "hint shown")
+        strips = app.screen._compositor.render_strips()
+        colours = {
+            segment.style.color for strip in strips for segment in strip if segment.style and segment.style.color
+        }
+        assert all(len(set(colour.get_truecolor())) == 1 for colour in colours)
+
+
 async def test_a_key_is_answered_within_a_tenth_of_a_second_during_a_release() -> None:
     events: list[Event] = one_proof().events
     prover = ScriptedProver(events[: len(events) // 2])
