@@ -7,6 +7,7 @@ walks page tables under the lock that a release needs.
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 
 from prover import wire
@@ -16,6 +17,8 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 MAX_THREADS_READ = 256
 """Threads beyond this are counted but not read one by one: the reading must stay cheap."""
+EXEC_TRIES, EXEC_PAUSE_S = 10, 0.005
+"""A program that has just been started has no command line for a moment: its image is loaded before its arguments."""
 
 
 class StatmReader:
@@ -127,13 +130,30 @@ def describe(pid: int, role: str) -> wire.ProcessSeen:
     """
     with open(f"/proc/{pid}/stat", "rb") as file:
         stat = file.read(1024)
-    with open(f"/proc/{pid}/cmdline", "rb") as file:
-        command = file.read(4096).replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    command = _command_line(pid)
     if not command:
         command = "[" + stat[stat.find(b"(") + 1 : stat.rfind(b")")].decode("utf-8", "replace") + "]"
     started = _after_name(stat)[19:20]
     start_unix_ns = _boot_unix_ns() + int(started[0]) * TICK_NS if started else None
     return wire.ProcessSeen(t_ns=now(), pid=pid, command=command, role=role, start_unix_ns=start_unix_ns)
+
+
+def _command_line(pid: int) -> str:
+    """Empty for kernel threads and zombies."""
+    for _ in range(EXEC_TRIES):
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            command = file.read(4096).replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        if command or not _has_program(pid):
+            return command
+        time.sleep(EXEC_PAUSE_S)
+    return ""
+
+
+def _has_program(pid: int) -> bool:
+    try:
+        return bool(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return False
 
 
 def _after_name(stat: bytes) -> list[bytes]:
