@@ -150,6 +150,12 @@ def _add_report(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--job", metavar="ID", help="only this job")
     parser.add_argument("--json", action="store_true", help="one JSON object a job, one a line")
     parser.set_defaults(run=_report)
+    parser = verbs.add_parser("compare", help="two jobs side by side: of two recordings, or the last two of one")
+    parser.add_argument("left", type=Path)
+    parser.add_argument("right", type=Path, nargs="?")
+    parser.add_argument("--job", metavar="ID", action="append", default=[], help="which job; again for the right one")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=_compare)
 
 
 def _add_rest(verbs: argparse._SubParsersAction) -> None:
@@ -260,9 +266,17 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from cuzktui import recording
+    from cuzktui import reporting
 
-    return recording.report(options.file, options.job, options.json)
+    return reporting.report(options.file, options.job, options.json)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from cuzktui import reporting
+
+    if len(options.job) > 2:
+        raise BadRequest("--job names at most two jobs, left and right")
+    return reporting.compare_jobs(options.left, options.right, tuple(options.job), options.json)
 
 
 def _doctor(_options: argparse.Namespace) -> int:

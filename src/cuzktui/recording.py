@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from pathlib import Path
 
 from cuzktui.collector.collect import DEFAULT_BUDGET_BYTES, Collector, Options
-from cuzktui.collector.reading import read_recording
 from cuzktui.sources.recordings import new_recording
 from prover import wire
 from prover.errors import BadRequest
@@ -53,25 +51,3 @@ def _tell(event: wire.Event) -> None:
             print(f"{level}: {text}", file=sys.stderr)
         case wire.ProcessEnded(pid=pid, reason=reason, stage=stage):
             print(f"process {pid} {reason}" + (f" in stage {stage}" if stage else ""), file=sys.stderr)
-
-
-def report(path: Path, job_id: str | None, as_json: bool) -> int:
-    """Prints what a recording shows of each job; returns the exit code.
-
-    Raises:
-        BadFile: it is no recording.
-        BadRequest: it has no such job.
-    """
-    from cuzktui.analysis import analyse, report_of
-    from cuzktui.headless import summary
-
-    snapshot = analyse(read_recording(path))
-    jobs = [job for job in snapshot.jobs if job_id in (None, job.job_id)]
-    if job_id and not jobs:
-        raise BadRequest(f"no job {job_id} in {path}")
-    for job in jobs:
-        answer = report_of(snapshot, job).as_dict()
-        print(json.dumps(answer) if as_json else summary(answer) + "\n")
-    if not jobs and not as_json:
-        print(f"{path}: {snapshot.events} events, no job")
-    return 0

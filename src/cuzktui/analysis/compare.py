@@ -34,8 +34,10 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """right / left."""
-        return None if not self.left or self.right is None else self.right / self.left
+        """right / left; None for a percentage."""
+        if not self.left or self.right is None or self.key.endswith("_percent"):
+            return None
+        return self.right / self.left
 
     def said(self, value: float | None) -> str:
         """A value with its unit."""
