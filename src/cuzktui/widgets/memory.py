@@ -181,9 +181,7 @@ def _draw_lanes(
 
 
 def _draw_ticks(grid: Grid, view: View, axis: TimeAxis, y: int) -> None:
-    job = view.job
-    anchor_ns = job.first_ns if job is not None else view.snapshot.first_ns
-    for cell, offset_ns in ticks(axis, anchor_ns):
+    for cell, offset_ns in ticks(axis, view.anchor_ns):
         mark = f"{view.glyphs.tick}{fmt.age(offset_ns)}"
         if cell + len(mark) <= axis.cells:
             grid.put(1 + GUTTER + cell, y, mark, Role.FAINT)
@@ -220,8 +218,7 @@ def _title(view: View) -> Words:
     at_ns = view.cursor_ns if view.cursor_ns is not None else view.end_ns
     title += [(" · anon ", Role.MUTED), (fmt.size(process.memory.at(at_ns, "anon")), Role.STRONG)]
     if view.cursor_ns is not None:
-        anchor_ns = view.job.first_ns if view.job is not None else snapshot.first_ns
-        title.append((f" at {fmt.age(view.cursor_ns - anchor_ns)}", Role.CURSOR))
+        title.append((f" at {fmt.age(view.cursor_ns - view.anchor_ns)}", Role.CURSOR))
     title += [(" · mapped ", Role.MUTED), (fmt.size(process.memory.at(at_ns, "shared")), Role.TEXT)]
     if view.with_mapped:
         title.append((" on top", Role.MAPPED))

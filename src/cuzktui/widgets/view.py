@@ -87,6 +87,13 @@ class View:
         snapshot = self.snapshot
         return snapshot.hello is None and not snapshot.jobs and snapshot.process is not None
 
+    @property
+    def anchor_ns(self) -> int:
+        """Zero of the times on the axis: when the job, or the first of a pair, was asked for."""
+        first = next(iter(self.pair_jobs()), None) if not self.job_id else None
+        job = first or self.job
+        return job.first_ns if job is not None else self.snapshot.first_ns
+
     def pair_jobs(self) -> list[JobView]:
         """The jobs of the pair that have been heard of."""
         found = (self.snapshot.find_job(job_id) for job_id in self.pair)
