@@ -76,10 +76,10 @@ class Prover:
         try:
             with run.stage(Stage.SYNTH):
                 publics = _synthesize(workload, instances, scope, run)
-            clock.mark("synth_ms")
             threading.Thread(
                 target=report_pages, args=(self.arena, run), name="prover/pages", daemon=True
             ).start()  # fmt: skip
+            clock.mark("synth_ms")
             proofs, times = prove_batch(resident, instances, self.backend, scope, run, blinding)
             clock.mark("outer_ms")
             with run.stage(Stage.VERIFY):
