@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from cuzktui import format as fmt
 from cuzktui.model.snapshot import JobView, KernelRow
 from cuzktui.widgets.canvas import Canvas
@@ -43,17 +45,19 @@ def kernel_grid(view: View, width: int, height: int) -> Grid:
         grid.put(2, 1, "no routine has run yet", Role.MUTED)
         return grid
     whole_ns = sum(row.total_ns for row in rows) or 1
+    names = Counter(row.name for row in rows)
     for y, row in enumerate(rows[:inside], start=1):
-        _draw_row(grid, view, row, whole_ns, has_roof, y)
+        name = row.name if names[row.name] == 1 else f"{row.name} {row.lane.removeprefix('cuda:')}"
+        _draw_row(grid, view, row, name, whole_ns, has_roof, y)
     return grid
 
 
-def _draw_row(grid: Grid, view: View, row: KernelRow, whole_ns: int, has_roof: bool, y: int) -> None:
+def _draw_row(grid: Grid, view: View, row: KernelRow, name: str, whole_ns: int, has_roof: bool, y: int) -> None:
     width = grid.width - 4
     figure = fmt.percent(row.roof_percent) if has_roof else f"{100 * row.total_ns / whole_ns:.0f} %"
     x = 2
     cells = _NAME_CELLS if grid.width < 54 else _NAME_CELLS + 4
-    grid.put(x, y, clip(row.name, cells, view.glyphs.ellipsis), Role.KERNEL)
+    grid.put(x, y, clip(name, cells, view.glyphs.ellipsis), Role.KERNEL)
     x += cells + 1
     times = f"{row.count:>3} × {fmt.duration(row.median_ns):>7}"
     x = grid.put(x, y, times, Role.TEXT) + 1

@@ -105,6 +105,8 @@ def lens_grid(view: View, width: int, height: int) -> Grid:
     cells = width - 4
     axis = lens_axis(lens, fall, view.snapshot.t_ns, cells, glyphs.dots_wide)
     title = [("gap lens", Role.TITLE), (f" · {axis.dot_ns // 10**6} ms a dot", Role.MUTED)]
+    if axis.begin_ns > lens.begin_ns:
+        title.append((f" · last {fmt.duration(axis.span_ns)}", Role.MUTED))
     foot = [(_policy_of(job), Role.TEXT), ("  l closes", Role.FAINT)]
     if lens.is_open:
         foot = [("following …", Role.WARN)]

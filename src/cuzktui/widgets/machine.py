@@ -33,7 +33,7 @@ def machine_grid(view: View, width: int, height: int) -> Grid:
         lines += others + _host_lines(snapshot)
         meter = first.last.util_percent
     else:
-        title = [("no GPU", Role.TITLE), (" · proving on the processors", Role.MUTED)]
+        title = [("host", Role.TITLE), (" · no GPU", Role.MUTED)]
         lines = _host_lines(snapshot)
         reason = snapshot.gpu_note or "no reading from NVML yet"
         lines += [[(text, Role.FAINT)] for text in textwrap.wrap(reason, max(8, width - 4))]

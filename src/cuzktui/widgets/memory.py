@@ -34,6 +34,7 @@ class Lane:
     kind: str
     """ticks | cause | stage | kernel | gpu | user | system"""
     row: int = 0
+    """Which row of kernels, or which GPU."""
 
 
 class MemoryPanel(Canvas):
@@ -143,9 +144,10 @@ def _lanes(view: View, inside: int) -> list[Lane]:
     """Rows under the chart, the most telling first; the chart keeps at least half of the panel."""
     wanted = [Lane("", "ticks")]
     wanted += [Lane("cause", "cause")] if view.is_stranger else [Lane("stage", "stage"), Lane("kernel", "kernel", 0)]
-    if view.snapshot.gpus:
-        wanted.append(Lane("gpu", "gpu"))
+    gpus = sorted(view.snapshot.gpus)
+    wanted += [Lane("gpu" if len(gpus) == 1 else f"gpu{device}", "gpu", device) for device in gpus[:1]]
     wanted += [Lane("user", "user"), Lane("sys", "system")]
+    wanted += [Lane(f"gpu{device}", "gpu", device) for device in gpus[1:8]]
     if not view.is_stranger:
         wanted += [Lane("", "kernel", number) for number in ((1, 2) if inside >= 22 else (1,))]
     room = max(0, min(inside - 4, inside // 2))
@@ -176,7 +178,7 @@ def _draw_lanes(
             if lane.row < len(packed):
                 lanes.draw_blocks(grid, x, y, axis, packed[lane.row], glyphs)
         else:
-            _draw_meter(grid, view, axis, y, lane.kind, process)
+            _draw_meter(grid, view, axis, y, lane, process)
         y += 1
 
 
@@ -187,10 +189,10 @@ def _draw_ticks(grid: Grid, view: View, axis: TimeAxis, y: int) -> None:
             grid.put(1 + GUTTER + cell, y, mark, Role.FAINT)
 
 
-def _draw_meter(grid: Grid, view: View, axis: TimeAxis, y: int, kind: str, process: ProcessView | None) -> None:
-    snapshot, glyphs = view.snapshot, view.glyphs
+def _draw_meter(grid: Grid, view: View, axis: TimeAxis, y: int, lane: Lane, process: ProcessView | None) -> None:
+    snapshot, glyphs, kind = view.snapshot, view.glyphs, lane.kind
     if kind == "gpu":
-        series, column, role, ceiling = next(iter(snapshot.gpus.values())).series, "util_percent", Role.GPU, 100.0
+        series, column, role, ceiling = snapshot.gpus[lane.row].series, "util_percent", Role.GPU, 100.0
     elif process is not None:
         role = Role.USER if kind == "user" else Role.SYSTEM
         series, column, ceiling = process.cpu, f"{kind}_percent", _cpu_ceiling(view)

@@ -44,6 +44,7 @@ from prover.wire import (
     ProcessSeen,
     Progress,
     SourceChanged,
+    Span,
     Stage,
     StageBegan,
 )
@@ -343,3 +344,27 @@ def test_mapped_memory_is_drawn_on_top_only_when_asked_for() -> None:
     roles = [{grid.role_at(x, y) for x in range(120) for y in range(24)} for grid in (without, with_mapped)]
     assert Role.MAPPED not in roles[0] and Role.MAPPED in roles[1]
     assert "mapped 120 MB on top" in with_mapped.text()
+
+
+def test_each_gpu_has_a_lane_and_kernels_of_two_lanes_are_told_apart() -> None:
+    scene = Scene(gpu=True)
+    opening(scene)
+    proof(scene)
+    for device in (1, 2, 3):
+        scene.add(GpuSample(t_ns=scene.t_ns, device=device, name="NVIDIA H200", util_percent=50.0))
+    began = scene.t_ns - 10 * MS
+    scene.add(Span(t_ns=scene.t_ns, job_id="job-1", name="msm_h", begin_ns=began, lane="cuda:1 s1"))
+    view = view_of(fold(scene.events))
+    graph = memory.memory_grid(view, 120, 40).text()
+    assert all(f"│gpu{device}" in graph for device in range(4))
+    table = kernels.kernel_grid(view, 80, 12).text()
+    assert "msm_h 0 s1" in table and "msm_h 1 s1" in table
+
+
+def test_a_gap_longer_than_the_lens_is_followed_and_said_so() -> None:
+    scene = Scene()
+    opening(scene)
+    proof(scene, buffer_bytes=30_000_000_000, compile_first=False)
+    scene.wait(800)
+    text = lens.lens_grid(view_of(fold(scene.events)), 46, 20).text()
+    assert "20 ms a dot · last 1.68 s" in text and "9.80 s to fall" in text
