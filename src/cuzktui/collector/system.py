@@ -1,4 +1,8 @@
-"""The slow readings: CPU at 5 Hz, host at 2 Hz, own cost every two seconds; and the end of a process at once."""
+"""The slow readings: CPU at 5 Hz, host at 2 Hz, own cost every two seconds; and the end of a process at once.
+
+A stranger tells nothing of what it does, so its CPU time and waits are read up to 50 times a second, as long as that
+costs no more than a hundredth of a core.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,9 @@ from prover import wire
 from prover.run import now
 
 CPU_PERIOD_NS = 200_000_000
+FINE_PERIOD_NS = 20_000_000
+COST_FACTOR = 100
+"""A reading of a stranger is followed by so many times its cost before the next one."""
 HOST_PERIOD_NS = 500_000_000
 COST_PERIOD_NS = 2_000_000_000
 
@@ -30,6 +37,20 @@ class Watched:
     pidfd: int
     cpu: CpuReader
     oom_kills: int
+    is_foreign: bool
+    cpu_due_ns: int = 0
+
+    def read_cpu(self) -> wire.CpuSample | None:
+        """The reading that is due, None where it is not yet or the process is gone."""
+        began_ns = now()
+        if began_ns < self.cpu_due_ns:
+            return None
+        sample = self.cpu.read()
+        period_ns = CPU_PERIOD_NS
+        if self.is_foreign:
+            period_ns = min(max(FINE_PERIOD_NS, COST_FACTOR * (now() - began_ns)), CPU_PERIOD_NS)
+        self.cpu_due_ns = max(self.cpu_due_ns, began_ns - period_ns) + period_ns
+        return sample
 
 
 class SystemSampler(threading.Thread):
@@ -76,7 +97,7 @@ class SystemSampler(threading.Thread):
             seen = describe(pid, role)
             pidfd = os.pidfd_open(pid)
             host = HostReader(pid)
-            self._watched[pid] = Watched(pid, pidfd, CpuReader(pid), host.oom_kills() or 0)
+            self._watched[pid] = Watched(pid, pidfd, CpuReader(pid), host.oom_kills() or 0, role == "foreign")
             self._host = host
         self._put(seen)
         self._memory.watch(pid)
@@ -97,6 +118,8 @@ class SystemSampler(threading.Thread):
                 if now() >= at_ns:
                     read()
                     due[read] = max(at_ns + periods[read], now())
+            watched = tuple(self._watched.values())
+            due[self._read_cpu] = min((w.cpu_due_ns for w in watched), default=now() + CPU_PERIOD_NS)
             self._wait_for_ends(min(due.values()))
         self._read_cost()
 
@@ -132,7 +155,7 @@ class SystemSampler(threading.Thread):
 
     def _read_cpu(self) -> None:
         for watched in tuple(self._watched.values()):
-            sample = watched.cpu.read()
+            sample = watched.read_cpu()
             if sample is not None:
                 self._put(sample)
 
