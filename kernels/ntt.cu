@@ -3,7 +3,7 @@
 // N = N1 N2 N3 (up to four factors). Pass p transforms digit i_p for all columns at once and multiplies by a table of
 // inter-pass twiddles, into which powers of a coset shift and 1/N are folded; the last pass writes every column to its
 // natural place, K = k1 + N1 k2 + N1 N2 k3. Inside a pass: radix-4 steps (one of radix 2 at the end), decimation in
-// frequency; four elements a thread leave registers for 24 warps an SM, which radix 8 does not. Source of the decomposition: Bailey 1990 (the four-step method), applied twice.
+// frequency; four elements a thread at a time leave registers for 24 warps an SM, which radix 8 does not. Source of the decomposition: Bailey 1990 (the four-step method), applied twice.
 #include "field.cuh"
 
 namespace cuzk {
@@ -55,118 +55,118 @@ CUZK_INLINE void dft4(Fr (&x)[4], const Fr& w4) {
     butterfly(x[0], x[1]), butterfly(x[2], x[3]);
 }
 
-// Shared memory holds an element's halves in two planes, so that neighbours load 16 bytes without bank conflicts.
-CUZK_INLINE void put(Quad* plane, u32 at, const Fr& value) {
+// Shared memory holds an element's halves in two planes `far` apart, so that neighbours load 16 bytes without conflicts.
+CUZK_INLINE void put(Quad* plane, u32 far, u32 at, const Fr& value) {
     plane[at] = {value.v[0], value.v[1], value.v[2], value.v[3]};
-    plane[at + 4 * blockDim.x] = {value.v[4], value.v[5], value.v[6], value.v[7]};
+    plane[at + far] = {value.v[4], value.v[5], value.v[6], value.v[7]};
 }
 
-CUZK_INLINE Fr get(const Quad* plane, u32 at) {
-    const Quad low = plane[at], high = plane[at + 4 * blockDim.x];
+CUZK_INLINE Fr get(const Quad* plane, u32 far, u32 at) {
+    const Quad low = plane[at], high = plane[at + far];
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-// Where a pass reads and writes: 2^log_rows rows of 2^log_columns columns.
-struct Shape {
-    u32 log_rows, log_columns, log_stride;  // log_stride: rows of one column are 2^log_stride apart; 0 in the last pass
-    u32 log_first, log_second;              // last pass: log N1 and log N2 of the digits before it
-};
-
-// Base address of column g in the last pass: the digits k1, k2, k3 of g, most significant first.
-CUZK_INLINE u64 last_pass_base(u32 g, const Shape& s) {
-    const u32 k1 = g & ((1u << s.log_first) - 1), rest = g >> s.log_first;
-    const u32 k2 = rest & ((1u << s.log_second) - 1), k3 = rest >> s.log_second;
-    const u32 log_third = s.log_columns - s.log_first - s.log_second;
-    return ((((static_cast<u64>(k1) << s.log_second) + k2) << log_third) + k3) << s.log_rows;
+// Base address of column g in the last pass: the digits k1, k2, k3 of g, most significant first, in the address.
+CUZK_INLINE u64 last_pass_base(u32 g, u32 log_rows, u32 log_columns, u32 log_first, u32 log_second) {
+    const u32 k1 = g & ((1u << log_first) - 1), rest = g >> log_first;
+    const u32 k2 = rest & ((1u << log_second) - 1), k3 = rest >> log_second;
+    const u32 log_third = log_columns - log_first - log_second;
+    return ((((static_cast<u64>(k1) << log_second) + k2) << log_third) + k3) << log_rows;
 }
 
 }  // namespace cuzk
 
 using namespace cuzk;
 
-// One pass; a thread holds 4 elements, a block of 2^k threads a tile of 2^(k+2). `from` and `to` may be the same but in a last pass of several; batch y is batch_stride elements further on.
-// roots: 2^log_rows powers of the pass's root. row_factors: null, or a factor for each row, applied on the way in
-// (row_factors_last = 0) or out (1). twiddles: null, or 2^(log_rows + log_stride) inter-pass factors.
+// One pass over 2^log_rows rows of 2^log_columns columns. A block has 2^log_tile elements in shared memory: all rows of
+// some columns; its threads take four at a time. `from` and `to` may be the same but in a last pass of several; batch y is
+// batch_stride elements further on. Rows of a column lie 2^log_stride apart; the last pass reads rows side by side and
+// has log_first, log_second = log N1, log N2 of the digits before it. roots: 2^log_rows powers of the pass's root.
+// row_factors: null, or a factor for each row, applied on the way in (row_factors_last = 0) or out (1). twiddles: null, or
+// 2^(log_rows + log_stride) inter-pass factors.
 CUZK_KERNEL(256, 3)
-ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns, u32 log_stride, u32 log_first,
-         u32 log_second, u32 is_last, const Fr* roots, const Fr* row_factors, u32 row_factors_last,
+ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u32 log_columns, u32 log_stride,
+         u32 log_first, u32 log_second, u32 is_last, const Fr* roots, const Fr* row_factors, u32 row_factors_last,
          const Fr* twiddles) {
     CUZK_DYNAMIC_SHARED(plane);
-    const Shape s = {log_rows, log_columns, log_stride, log_first, log_second};
     from += blockIdx.y * batch_stride, to += blockIdx.y * batch_stride;
-    // A tile is `wide` columns of all rows; small transforms leave threads idle.
-    const u32 rows = 1u << log_rows, log_tile = 33 - __clz(static_cast<int>(blockDim.x));
-    const u32 log_wide = log_tile - log_rows < log_columns ? log_tile - log_rows : log_columns;
-    const u32 wide = 1u << log_wide, column = threadIdx.x & (wide - 1), group = threadIdx.x >> log_wide;
-    const u32 g = (blockIdx.x << log_wide) + column;
-    u64 base, step;
-    if (is_last) base = last_pass_base(g, s), step = 1;
-    else base = (static_cast<u64>(g >> log_stride) << (log_stride + log_rows)) + (g & ((1u << log_stride) - 1)),
-         step = 1ull << log_stride;
-    const u32 lower = g & ((1u << log_stride) - 1);
+    const u32 rows = 1u << log_rows, per = rows < 4 ? rows : 4, far = 1u << log_tile;
+    const u32 log_wide = log_tile - log_rows < log_columns ? log_tile - log_rows : log_columns, wide = 1u << log_wide;
+    const u32 quads = rows / per << log_wide;  // groups of `per` elements of one column in this block
+    const u32 first_column = blockIdx.x << log_wide;
 
-    const u32 per = rows < 4 ? rows : 4;
-    const bool works = group < rows / per;
-    if (works) {
+#pragma unroll 1
+    for (u32 item = threadIdx.x; item < quads; item += blockDim.x) {
+        const u32 column = item & (wide - 1), group = item >> log_wide, g = first_column + column;
+        u64 at = group, step = rows / per;
+        if (is_last) {
+            at += last_pass_base(g, log_rows, log_columns, log_first, log_second);
+        } else {
+            at = (static_cast<u64>(g >> log_stride) << (log_stride + log_rows)) + (g & ((1u << log_stride) - 1)) +
+                 (at << log_stride);
+            step <<= log_stride;
+        }
 #pragma unroll 1
         for (u32 i = 0; i < per; ++i) {
             const u32 r = group + i * (rows / per);
-            Fr value = load(from + base + r * step);
+            Fr value = load(from + at + i * step);
             if (row_factors && !row_factors_last) value = mul_lazy(load(row_factors + r), value);
-            put(plane, (r << log_wide) + column, value);
+            put(plane, far, (r << log_wide) + column, value);
         }
     }
     u32 done = 0;  // log of the radices so far
 #pragma unroll 1
     for (; log_rows - done >= 2; done += 2) {
         const u32 span = log_rows - done - 2;  // log distance between the inputs of a butterfly
-        const u32 low = group & ((1u << span) - 1), row = (group >> span << (span + 2)) + low;
-        const u32 at = (row << log_wide) + column, apart = wide << span;
         // The first step takes what the same thread put.
         if (done != 0) __syncthreads();
-        if (!works) continue;
-        Fr x[4];
+#pragma unroll 1
+        for (u32 item = threadIdx.x; item < quads; item += blockDim.x) {
+            // `low` decides the twiddles and varies slowest, so that the warps that have none skip their products.
+            const u32 column = item & (wide - 1), group = item >> log_wide;
+            const u32 low = group >> done, row = ((group & ((1u << done) - 1)) << (span + 2)) + low;
+            const u32 at = (row << log_wide) + column, apart = wide << span;
+            Fr x[4];
 #pragma unroll
-        for (u32 i = 0; i < 4; ++i) x[i] = get(plane, at + i * apart);
-        dft4(x, load(roots + rows / 4));
-        if (low != 0) {
-            x[2] = mul_lazy(load(roots + (low << done)), x[2]);
-            x[1] = mul_lazy(load(roots + (2 * low << done)), x[1]);
-            x[3] = mul_lazy(load(roots + (3 * low << done)), x[3]);
+            for (u32 i = 0; i < 4; ++i) x[i] = get(plane, far, at + i * apart);
+            dft4(x, load(roots + rows / 4));
+            if (low != 0) {
+                x[2] = mul_lazy(load(roots + (low << done)), x[2]);
+                x[1] = mul_lazy(load(roots + (2 * low << done)), x[1]);
+                x[3] = mul_lazy(load(roots + (3 * low << done)), x[3]);
+            }
+            put(plane, far, at, x[0]), put(plane, far, at + apart, x[2]);
+            put(plane, far, at + 2 * apart, x[1]), put(plane, far, at + 3 * apart, x[3]);
         }
-        put(plane, at, x[0]), put(plane, at + apart, x[2]);
-        put(plane, at + 2 * apart, x[1]), put(plane, at + 3 * apart, x[3]);
     }
     const u32 left = log_rows - done;
     if (left != 0) {
         // The last step of an odd power of 2: butterflies among a thread's neighbours.
         if (done != 0) __syncthreads();
-        if (works) {
 #pragma unroll 1
-            for (u32 i = 0; i < per; i += 2) {
-                const u32 at = ((group * per + i) << log_wide) + column;
-                Fr a = get(plane, at), b = get(plane, at + wide);
-                butterfly(a, b);
-                put(plane, at, a), put(plane, at + wide, b);
-            }
+        for (u32 item = threadIdx.x; item < quads * (per / 2); item += blockDim.x) {
+            const u32 column = item & (wide - 1), at = (item >> log_wide << (log_wide + 1)) + column;
+            Fr a = get(plane, far, at), b = get(plane, far, at + wide);
+            butterfly(a, b);
+            put(plane, far, at, a), put(plane, far, at + wide, b);
         }
     }
-    if (!works) return;
-    // Each thread takes out what it put last. Place r has digits q1 (most significant), q2, .. of the steps' radices and
-    // frequency k = q1 + 4 q2 + ..; the thread's own places differ in the last digits only.
-    u32 high = 0;
-    for (u32 at = 0; at + 2 < done; at += 2) high += (group * per >> (log_rows - 2 - at) & 3) << at;
+    __syncthreads();
+    // Place r has digits q1 (most significant), q2, .. of the steps' radices and frequency k = q1 + 4 q2 + ..
 #pragma unroll 1
-    for (u32 i = 0; i < per; ++i) {
-        const u32 r = group * per + i;
-        const u32 k = high + (left ? (r & 1) << done : 0) + (done ? (r >> left & 3) << (done - 2) : 0);
-        Fr value = get(plane, (r << log_wide) + column);
+    for (u32 item = threadIdx.x; item < rows << log_wide; item += blockDim.x) {
+        const u32 column = item & (wide - 1), k = item >> log_wide, g = first_column + column;
+        u32 r = left ? k >> done : 0;
+        for (u32 bit = 0; bit < done; bit += 2) r += (k >> bit & 3) << (log_rows - 2 - bit);
+        Fr value = get(plane, far, (r << log_wide) + column);
         if (is_last) {
             if (row_factors && row_factors_last) value = mul_lazy(load(row_factors + k), value);
             store(to + g + (static_cast<u64>(k) << log_columns), settle(value));
         } else {
+            const u32 lower = g & ((1u << log_stride) - 1);
+            const u64 base = static_cast<u64>(g >> log_stride) << (log_stride + log_rows);
             if (twiddles) value = mul_lazy(load(twiddles + (static_cast<u64>(k) << log_stride) + lower), value);
-            store(to + base + k * step, value);
+            store(to + base + (static_cast<u64>(k) << log_stride) + lower, value);
         }
     }
 }

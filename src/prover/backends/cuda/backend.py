@@ -65,6 +65,7 @@ class CudaBackend:
 
     Args:
         index: CUDA device number.
+        device: the card itself, where it is open already.
 
     Raises:
         NoDevice: there is no usable GPU here.
@@ -72,8 +73,8 @@ class CudaBackend:
 
     name = "cuda"
 
-    def __init__(self, index: int = 0) -> None:
-        self._device = Device(index)
+    def __init__(self, index: int = 0, device: Device | None = None) -> None:
+        self._device = device or Device(index)
         self.device = self._device.name
         self.pinner = self._device
         """Page-locks an arena's buffers, so that copies run at the speed of the bus."""
@@ -238,8 +239,19 @@ class CudaBackend:
             self._tell(run, stage, circuit)
 
     def _tell(self, run: Run, stage: Stage, circuit: int | None) -> None:
-        lane = f"cuda:{self._device.index} s0"
-        short = [t for t in self._device.take_times() if not _told(self._device, run, stage, circuit, lane, t)]
+        short = []
+        for launched in self._device.take_times():
+            if launched.end_ns - launched.begin_ns < SHORTEST_SPAN_NS:
+                short.append(launched)
+                continue
+            run.emit(
+                wire.Span(
+                    t_ns=launched.end_ns, job_id=run.job_id, name=launched.kernel, begin_ns=launched.begin_ns,
+                    stage=stage, circuit=circuit, lane=f"cuda:{self._device.index} s0",
+                    moved_bytes=launched.moved_bytes, ops=launched.ops, op=launched.op,
+                    roof_percent=self._device.roof_percent(launched), error_ns=launched.error_ns,
+                )
+            )  # fmt: skip
         if short:
             run.emit(
                 wire.Span(
@@ -248,22 +260,6 @@ class CudaBackend:
                     error_ns=short[-1].error_ns,
                 )
             )  # fmt: skip
-
-
-def _told(device: Device, run: Run, stage: Stage, circuit: int | None, lane: str, launched: object) -> bool:
-    from prover.backends.cuda.device import KernelTime
-
-    assert isinstance(launched, KernelTime)
-    if launched.end_ns - launched.begin_ns < SHORTEST_SPAN_NS:
-        return False
-    run.emit(
-        wire.Span(
-            t_ns=launched.end_ns, job_id=run.job_id, name=launched.kernel, begin_ns=launched.begin_ns, stage=stage,
-            circuit=circuit, lane=lane, moved_bytes=launched.moved_bytes, ops=launched.ops, op=launched.op,
-            roof_percent=device.roof_percent(launched), error_ns=launched.error_ns,
-        )
-    )  # fmt: skip
-    return True
 
 
 def _curve(query: QueryName) -> Curve:

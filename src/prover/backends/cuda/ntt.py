@@ -13,9 +13,9 @@ from prover.backends.cuda.launch import FR_BYTES, Launcher, Memory, Window, ceil
 from prover.params import FR_MONT, R
 
 MAX_PASS_LOG = 9
-"""Rows of one pass: 2^9 rows of 2 columns are the tile of 256 threads, 32 KiB."""
+"""Rows of one pass: a tile of 2^11 elements, 64 KiB, holds 4 columns of them."""
+LOG_TILE = 11
 BLOCK = 256
-ELEMENTS_PER_THREAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Ntt:
 
     def __init__(self, launcher: Launcher, log_n: int, root: int, *, shift: int = 1, inverse: bool = False) -> None:
         self.launcher, self.log_n = launcher, log_n
-        self.block = BLOCK
+        self.block, self.log_tile = BLOCK, LOG_TILE
         w = pow(root, -1, R) if inverse else root
         scale = pow(1 << log_n, -1, R) if inverse else 1
         g = pow(shift, -1, R) if inverse else shift
@@ -90,11 +90,11 @@ class Ntt:
         source, n = values, 1 << self.log_n
         for p in self.passes:
             target = scratch if p.is_last and len(self.passes) > 1 else source
-            log_wide = min((self.block * ELEMENTS_PER_THREAD).bit_length() - 1 - p.log_rows, p.log_columns)
+            log_wide = min(self.log_tile - p.log_rows, p.log_columns)
             self.launcher.launch(
-                "ntt_pass", (1 << (p.log_columns - log_wide), batch), self.block, source, target, np.uint64(n), p.log_rows,
-                p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last), p.roots, p.row_factors,
-                int(p.factors_last), p.twiddles, shared_bytes=self.block * ELEMENTS_PER_THREAD * FR_BYTES,
+                "ntt_pass", (1 << (p.log_columns - log_wide), batch), self.block, source, target, np.uint64(n), self.log_tile,
+                p.log_rows, p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last), p.roots, p.row_factors,
+                int(p.factors_last), p.twiddles, shared_bytes=FR_BYTES << self.log_tile,
                 ops=batch * (n * p.log_rows // 2 + (n if p.twiddles else 0) + (n if p.row_factors else 0)), op="fr_mul",
                 moved_bytes=n * FR_BYTES * (2 * batch + (1 if p.twiddles else 0)),
             )  # fmt: skip
