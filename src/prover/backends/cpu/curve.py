@@ -231,20 +231,20 @@ def double_first(points, pairs, count):
             d = one
         st(slope, k, d)
         st(prefix, k, running)
-        running = mul_inline(running, d)
+        running = mul(running, d)
     running = inv(running)
     for k in range(count - 1, -1, -1):
-        inverse = mul_inline(running, ld(prefix, k))
-        running = mul_inline(running, ld(slope, k))
+        inverse = mul(running, ld(prefix, k))
+        running = mul(running, ld(slope, k))
         x, y = ld(points, 2 * k), ld(points, 2 * k + 1)
         if is_zero(y):
             st(points, 2 * k, y)
             continue
-        xx = mul_inline(x, x)
-        gradient = mul_inline(add(add(xx, xx), xx), inverse)
-        x3 = sub(sub(mul_inline(gradient, gradient), x), x)
+        xx = sqr(x)
+        gradient = mul(add(add(xx, xx), xx), inverse)
+        x3 = sub(sub(sqr(gradient), x), x)
         st(points, 2 * k, x3)
-        st(points, 2 * k + 1, sub(mul_inline(gradient, sub(x, x3)), y))
+        st(points, 2 * k + 1, sub(mul(gradient, sub(x, x3)), y))
 
 
 @jit
