@@ -59,6 +59,14 @@ def duration(span_ns: float | None) -> str:
     return f"{span_ns:.0f} ns"
 
 
+def brief(span_ns: float | None) -> str:
+    """A duration for a column of a table, at most seven cells: minutes are written in seconds up to 9999."""
+    if span_ns is None or abs(span_ns) < 119.95e9:
+        return duration(span_ns)
+    seconds = span_ns / 1e9
+    return f"{seconds:.0f} s" if abs(seconds) < 9999.5 else f"{seconds / 3600:.1f} h"
+
+
 def milliseconds(value_ms: float | int | str | None) -> str:
     """A figure in milliseconds from a job's metrics, in the unit that reads best."""
     return duration(value_ms * 1e6) if isinstance(value_ms, (int, float)) else ABSENT

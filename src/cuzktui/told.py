@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cuzktui.analysis.attribution import Attribution, attribute
-from cuzktui.analysis.finding import finding
+from cuzktui.analysis.finding import SMALL_GAP_NS, finding
 from cuzktui.analysis.forecast import Forecast, forecast
 from cuzktui.analysis.gap import gap_of
 from cuzktui.model.snapshot import JobView, Snapshot
@@ -47,6 +47,6 @@ class Told:
             told,
             forecast=None,
             attribution=attribute(snapshot, job),
-            gap_explained_percent=gap.explained_percent if gap is not None else None,
+            gap_explained_percent=gap.explained_percent if gap is not None and gap.gap_ns >= SMALL_GAP_NS else None,
             is_final=job.ended_ns is not None and snapshot.t_ns - job.ended_ns > SETTLED_NS,
         )

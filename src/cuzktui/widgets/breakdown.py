@@ -23,6 +23,7 @@ _ROLES = {
     Kind.UNEXPLAINED: Role.BAD,
 }
 _NAME_CELLS = 14
+_NEGLIGIBLE = 0.02
 
 
 def breakdown_grid(view: View, told: Attribution, width: int, height: int) -> Grid:
@@ -38,13 +39,15 @@ def breakdown_grid(view: View, told: Attribution, width: int, height: int) -> Gr
         return grid
     room = width - 4 - _NAME_CELLS - 9 - 6
     for y, (kind, length_ns) in enumerate(list(told.by_kind.items())[:inside], start=1):
-        role = _ROLES.get(kind, Role.KERNEL)
         share = length_ns / told.total_ns
+        role = _ROLES.get(kind, Role.KERNEL)
+        if kind is Kind.UNEXPLAINED and share < _NEGLIGIBLE:
+            role = Role.FAINT
         grid.put(2, y, clip(kind.value, _NAME_CELLS - 1, view.glyphs.ellipsis), role)
         if room >= 4:
             filled, rest = bar(share, room, view.glyphs)
             x = grid.put(2 + _NAME_CELLS, y, filled, role)
             grid.put(x, y, rest, Role.GRID)
-        grid.put_right(width - 2 - 6, y, fmt.duration(length_ns), Role.TEXT)
+        grid.put_right(width - 2 - 6, y, fmt.brief(length_ns), Role.TEXT)
         grid.put_right(width - 2, y, f"{100 * share:.0f} %", Role.MUTED)
     return grid

@@ -84,10 +84,10 @@ def _draw_job(
     grid.put(2, y, clip(name, name_cells - 1, view.glyphs.ellipsis), role)
     gap_ns = job.gap_ns(now_ns)
     figures = {
-        "inner": (fmt.duration(job.inner_ns), Role.TEXT),
-        "gap": (fmt.duration(gap_ns), gap_role(gap_ns)),
-        "outer": (fmt.duration(job.outer_ns), Role.TEXT),
-        "total": (fmt.duration(job.length_ns(now_ns)), Role.MUTED),
+        "inner": (fmt.brief(job.inner_ns), Role.TEXT),
+        "gap": (fmt.brief(gap_ns), gap_role(gap_ns)),
+        "outer": (fmt.brief(job.outer_ns), Role.TEXT),
+        "total": (fmt.brief(job.length_ns(now_ns)), Role.MUTED),
         "peak": (fmt.size(job.peak_anon_bytes), Role.MUTED),
     }
     x = 2 + name_cells

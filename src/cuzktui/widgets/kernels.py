@@ -59,10 +59,10 @@ def _draw_row(grid: Grid, view: View, row: KernelRow, name: str, whole_ns: int, 
     cells = _NAME_CELLS if grid.width < 54 else _NAME_CELLS + 4
     grid.put(x, y, clip(name, cells, view.glyphs.ellipsis), Role.KERNEL)
     x += cells + 1
-    times = f"{row.count:>3} × {fmt.duration(row.median_ns):>7}"
+    times = f"{row.count:>3} × {fmt.brief(row.median_ns):>7}"
     x = grid.put(x, y, times, Role.TEXT) + 1
     if x + 8 <= 2 + width:
-        grid.put_right(x + 8, y, fmt.duration(row.total_ns), Role.STRONG)
+        grid.put_right(x + 8, y, fmt.brief(row.total_ns), Role.STRONG)
         x += 9
     if x + 6 <= 2 + width:
         grid.put_right(x + 5, y, figure, Role.MUTED)
