@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from pathlib import Path
 
 import platformdirs
@@ -15,6 +16,8 @@ from prover.r1cs.hash import circuit_hash
 from prover.r1cs.matrices import R1cs
 from prover.run import Run
 from prover.setup import test_setup
+
+KEPT_HASHES = 8
 
 
 def cache_dir() -> Path:
@@ -29,6 +32,8 @@ class KeyCache:
     def __init__(self, folder: Path | None = None, threads: int = 2) -> None:
         self.folder, self.threads = folder or cache_dir() / "keys", threads
         self._open: dict[bytes, ProvingKey] = {}
+        self._hashed: OrderedDict[int, tuple[R1cs, bytes]] = OrderedDict()
+        """Hashes of the circuits seen last, by identity: a large one takes seconds."""
         self._lock = threading.Lock()
 
     def key_for(self, r1cs: R1cs, run: Run) -> ProvingKey:
@@ -36,7 +41,7 @@ class KeyCache:
 
         A full disk does not fail the job: the key then lives in memory only, and a notice says so.
         """
-        digest = circuit_hash(r1cs)
+        digest = self._hash(r1cs)
         with self._lock:
             if digest not in self._open:
                 self._open[digest] = self._load(digest, run) or self._make(r1cs, digest, run)
@@ -49,6 +54,14 @@ class KeyCache:
 
     def path_of(self, digest: bytes) -> Path:
         return self.folder / f"{digest.hex()}.key"
+
+    def _hash(self, r1cs: R1cs) -> bytes:
+        known = self._hashed.get(id(r1cs))
+        if known is None:
+            known = self._hashed[id(r1cs)] = (r1cs, circuit_hash(r1cs))
+            while len(self._hashed) > KEPT_HASHES:
+                self._hashed.popitem(last=False)
+        return known[1]
 
     def _load(self, digest: bytes, run: Run) -> ProvingKey | None:
         path = self.path_of(digest)

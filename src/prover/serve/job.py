@@ -43,6 +43,8 @@ class Job:
         self.result: Result | None = None
         self.error = ""
         self.policy: Policy | None = request.policy
+        self.num_circuits = request.num_circuits
+        """As asked for; of a PoRep job, as many as its C1 output has partitions, once that was read."""
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], object]] = []
 

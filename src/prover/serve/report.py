@@ -188,7 +188,7 @@ def partition_states(job: Job, trace: Trace, at_ns: int) -> list[dict[str, Any]]
     prove_ns = began.get((Stage.PROVE, None))
     gpu_ms = _ms(ended.get((Stage.PROVE, None), stop_ns) - prove_ns) if prove_ns else None
     states = []
-    for i in range(job.request.num_circuits):
+    for i in range(job.num_circuits):
         synth_ns = began.get((Stage.WITNESS, i))
         synth_end_ns = ended.get((Stage.EVAL_ABC, i))
         state = "pending" if synth_ns is None else "synthesizing" if synth_end_ns is None else "synth_done"
