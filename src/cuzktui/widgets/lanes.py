@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuzktui import format as fmt
+from cuzktui.analysis.finding import SMALL_GAP_NS
 from cuzktui.analysis.outside import Cause, stretches
 from cuzktui.model.snapshot import JobView, ProcessView, Snapshot
 from cuzktui.widgets.axis import TimeAxis
@@ -59,8 +60,10 @@ def stage_blocks(jobs: Iterable[JobView], now_ns: int) -> list[Block]:
                 stages.append(Block(view.begin_ns, end_ns, view.stage.value, role))
         gap_ns = job.gap_ns(now_ns)
         if job.inner_end_ns is not None and gap_ns:
-            name = f"GAP {fmt.duration(gap_ns)}"
-            gaps.append(Block(job.inner_end_ns, job.inner_end_ns + gap_ns, name, Role.GAP))
+            is_small = gap_ns < SMALL_GAP_NS and not job.is_in_gap
+            name = f"{'gap' if is_small else 'GAP'} {fmt.duration(gap_ns)}"
+            role = Role.STAGE_VERIFY if is_small else Role.GAP
+            gaps.append(Block(job.inner_end_ns, job.inner_end_ns + gap_ns, name, role))
     return stages + gaps
 
 
@@ -116,14 +119,15 @@ def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block],
             role = Role.KERNEL_ALT
         grid.put(x + first, y, full * width, role)
         label = block.name if len(block.name) < width else block.name.split(" ")[0]
-        if role is Role.GAP:
-            _name_gap(grid, x, y, axis, block.name, first, last)
+        if role is Role.GAP or block.name.startswith("gap "):
+            strong = Role.GAP_LABEL if role is Role.GAP else Role.GOOD
+            _name_gap(grid, x, y, axis, block.name, strong, first, last)
         elif len(label) < width:
             grid.put(x + first + (1 if previous == first - 1 and width > len(label) + 1 else 0), y, label, role)
         previous = last
 
 
-def _name_gap(grid: Grid, x: int, y: int, axis: TimeAxis, name: str, first: int, last: int) -> None:
+def _name_gap(grid: Grid, x: int, y: int, axis: TimeAxis, name: str, role: Role, first: int, last: int) -> None:
     """A gap is named inside where it fits, else after it, else before it: it is what the operator came to see."""
     text = f" {name} "
     if len(text) <= last - first - 1:
@@ -133,7 +137,7 @@ def _name_gap(grid: Grid, x: int, y: int, axis: TimeAxis, name: str, first: int,
     else:
         start = first - len(text)
     if start >= 0:
-        grid.put(x + start, y, text, Role.GAP_LABEL)
+        grid.put(x + start, y, text, role)
 
 
 def draw_levels(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from textual import events
 
 from cuzktui import format as fmt
+from cuzktui.analysis.finding import SMALL_GAP_NS
 from cuzktui.messages import ChartPointed, ChartZoomed
 from cuzktui.model.snapshot import JobView, ProcessView
 from cuzktui.widgets import chart, lanes
@@ -102,7 +103,9 @@ def _draw_chart(
     gaps = [
         (job.inner_end_ns, job.inner_end_ns + gap_ns)
         for job in jobs
-        if job.inner_end_ns is not None and (gap_ns := job.gap_ns(snapshot.t_ns)) is not None
+        if job.inner_end_ns is not None
+        and (gap_ns := job.gap_ns(snapshot.t_ns)) is not None
+        and (gap_ns >= SMALL_GAP_NS or job.is_in_gap)
     ]
     if predicted is not None and scale.share(predicted) <= 1:
         row = 1 + scale.row(predicted)
