@@ -30,7 +30,7 @@ CUZK_INLINE Fp square(const Fp& a) {
 
 // One body for all products of a kernel: inlined they would take ptxas minutes. Two reductions instead of three:
 // Karatsuba on double-width values, c0 lifted by p R where it is negative.
-CUZK_CALL Fp2 operator*(const Fp2& a, const Fp2& b) {
+CUZK_CALL Fp2 operator*(Fp2 a, Fp2 b) {
     u32 low[24], high[24], cross[24];
     multiply_wide(low, a.c0.v, b.c0.v);
     multiply_wide(high, a.c1.v, b.c1.v);
@@ -50,7 +50,7 @@ CUZK_CALL Fp2 operator*(const Fp2& a, const Fp2& b) {
 
 #else
 
-CUZK_CALL Fp2 operator*(const Fp2& a, const Fp2& b) {
+CUZK_CALL Fp2 operator*(Fp2 a, Fp2 b) {
     const Fp low = a.c0 * b.c0, high = a.c1 * b.c1;
     const Fp cross = (a.c0 + a.c1) * (b.c0 + b.c1);
     return {low - high, cross - low - high};
@@ -58,7 +58,7 @@ CUZK_CALL Fp2 operator*(const Fp2& a, const Fp2& b) {
 
 #endif
 
-CUZK_CALL Fp2 square(const Fp2& a) {
+CUZK_CALL Fp2 square(Fp2 a) {
     const Fp half = a.c0 * a.c1, c0 = add_unreduced(a.c0, a.c1) * (a.c0 - a.c1);
     return {c0, half + half};
 }

@@ -32,7 +32,8 @@ from prover.wire import Stage
 
 U64 = npt.NDArray[np.uint64]
 SHORTEST_SPAN_NS = 20_000
-"""Launches shorter than this are summed into one span a verb: a stream of thousands of them would tell nothing."""
+"""Launches shorter than this are told as one span a verb, as long as all of them together and ending with the last: a
+stream of thousands of them would tell nothing."""
 WORKING_SHARE = 0.45
 """Part of the free device memory that one MSM's temporary lists may take."""
 RETRIES = 2
@@ -253,9 +254,10 @@ class CudaBackend:
                 )
             )  # fmt: skip
         if short:
+            busy_ns = sum(launched.end_ns - launched.begin_ns for launched in short)
             run.emit(
                 wire.Span(
-                    t_ns=short[-1].end_ns, job_id=run.job_id, name="short kernels", begin_ns=short[0].begin_ns,
+                    t_ns=short[-1].end_ns, job_id=run.job_id, name="short kernels", begin_ns=short[-1].end_ns - busy_ns,
                     stage=stage, circuit=circuit, lane=f"cuda:{self._device.index} short", ops=len(short), op="launch",
                     error_ns=short[-1].error_ns,
                 )

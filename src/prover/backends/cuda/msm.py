@@ -14,8 +14,9 @@ from prover.backends.cuda.fold import fold
 from prover.backends.cuda.launch import MAX_COUNT, U64, Launcher, Memory, Window, ceil_div
 from prover.backends.cuda.sort import Buckets, ScalarSource
 
-ONES_BUCKET = 256
-"""A plain sum is a tree over buckets of this many points, then one sum of the buckets."""
+MOST_BUCKET, FEWEST_BUCKETS = 256, 1 << 15
+"""A plain sum is a tree over buckets of at most so many points, fewer where that leaves too few buckets to fill the card:
+each round of the tree has a latency of its own."""
 REDUCTION_COST = 4.0
 """Cost of a bucket in the reduction, in units of one tree addition (two complete XYZZ additions at their lower rate)."""
 LOG_CHUNK_THREADS = 15
@@ -109,9 +110,10 @@ class Msm:
         """Plain sum of `count` signed points, affine."""
         if count == 0:
             return np.zeros(self.curve.shape, np.uint64)
-        buckets = sort.even_buckets(self.launcher, entries, count, ONES_BUCKET)
+        size = max(4, min(MOST_BUCKET, count // FEWEST_BUCKETS))
+        buckets = sort.even_buckets(self.launcher, entries, count, size)
         sums = self.accumulate(bases, buckets)
-        log_partials = min(12, max(7, (buckets.num_buckets - 1).bit_length()))
+        log_partials = min(14, max(7, (buckets.num_buckets - 1).bit_length()))
         partials = self.launcher.empty(self.curve.xyzz_bytes << log_partials)
         name = self.curve.name
         self.launcher.launch(
