@@ -113,7 +113,7 @@ class Msm:
         size = max(4, min(MOST_BUCKET, count // FEWEST_BUCKETS))
         buckets = sort.even_buckets(self.launcher, entries, count, size)
         sums = self.accumulate(bases, buckets)
-        log_partials = min(14, max(7, (buckets.num_buckets - 1).bit_length()))
+        log_partials = min(11, max(7, (buckets.num_buckets - 1).bit_length()))
         partials = self.launcher.empty(self.curve.xyzz_bytes << log_partials)
         name = self.curve.name
         self.launcher.launch(
