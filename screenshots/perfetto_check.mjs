@@ -8,7 +8,7 @@ const { chromium } = require('playwright-core');
 const [url, executablePath, picture] = process.argv.slice(2);
 
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
-const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
+const page = await browser.newPage({ viewport: { width: 1600, height: 1320 } });
 page.on('pageerror', (error) => console.error(`page: ${error.message}`));
 await page.goto(url);
 await page.waitForFunction(() => window.app !== undefined, null, { timeout: 60000 });
@@ -36,11 +36,21 @@ const found = await page.evaluate(async () => {
   };
 });
 
-for (const title of ['prover 1', 'prover']) {
-  const group = page.getByText(title, { exact: true }).first();
-  if (await group.count()) { await group.click(); break; }
-}
-await page.waitForTimeout(1500);
+await page.evaluate(() => window.app.trace.workspace.children.forEach((track) => track.expand()));
+await page.waitForTimeout(6000);
 await page.screenshot({ path: picture });
+
+// A second picture on the scale of the gap, where there is one.
+const zoomed = await page.evaluate(async () => {
+  const result = await window.app.trace.engine.query("select ts, dur from slice where category = 'gap' limit 1");
+  const it = result.iter({ ts: 0n, dur: 0n });
+  if (!it.valid()) return false;
+  window.app.trace.scrollTo({ time: { start: it.ts, end: it.ts + it.dur, viewPercentage: 0.5 } });
+  return true;
+});
+if (zoomed) {
+  await page.waitForTimeout(2500);
+  await page.screenshot({ path: picture.replace(/\.png$/, '_gap.png') });
+}
 await browser.close();
 console.log(JSON.stringify(found));
