@@ -90,6 +90,16 @@ def test_a_failure_is_a_successful_call(daemon):
         assert result.error_message.startswith(f"{name} proofs cannot be made by this prover")
 
 
+@pytest.mark.parametrize(
+    "payload", [b"", b"{}", b"\xff" * 100, b'{"SectorNum": 1, "Phase1Out": "AA==", "SectorSize": 2048}']
+)
+def test_a_c1_output_that_cannot_be_read_is_a_failed_proof(daemon, payload):
+    request = pb.SubmitProofRequest(request_id="bad-c1", proof_kind=pb.POREP_SEAL_COMMIT, vanilla_proof=payload)
+    result = prove(daemon, request)
+    assert result.status == Status.FAILED and result.error_message.startswith("C1 output: "), result.error_message
+    assert "internal fault" not in result.error_message and "\n" not in result.error_message
+
+
 def test_a_circuit_that_does_not_exist_is_a_failed_proof(daemon):
     result = prove(daemon, ask("no-circuit", circuit="sudoku:9"))
     assert result.status == Status.FAILED and "no built-in circuit 'sudoku'" in result.error_message
