@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from prover.errors import BadRequest
-from prover.porep.challenges import challenges, interactive, synthetic, synthetic_candidate
 from prover.porep.chacha import words
+from prover.porep.challenges import challenges, interactive, synthetic, synthetic_candidate
 from prover.porep.graph import Graph
 from prover.porep.shapes import REGISTERED, SHAPES, Rule, registered, registered_of, shape_of
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import TEST_SHAPES
+from porep_samples import TEST_SHAPES
 from stacked_oracle import bellpepper_digest
 
 from prover.circuits.gadgets.scalar import bits
@@ -37,6 +37,11 @@ def test_small_stacked_circuits_have_the_public_counts(shape: str, constraints: 
     assert (r1cs.num_public + 1, r1cs.num_constraints) == (22, constraints)
     if digest:
         assert bellpepper_digest(r1cs) == digest
+
+
+def test_the_2_kib_circuit_is_row_for_row_that_of_the_field(circuit: StackedCircuit) -> None:
+    wanted = "2c120b1125bd531d5a62b11932b2ae0e0cb47f455cea582994f97534e296bb42"
+    assert bellpepper_digest(circuit.r1cs) == wanted
 
 
 def test_create_label_has_the_public_count() -> None:
