@@ -24,8 +24,15 @@ class Exit:
     exit_code: int | None = None
     signal: int | None = None
 
-    def reason(self, oom_kills: int) -> str:
-        """One sentence; `oom_kills` is how many kills for memory the cgroup counted since the process was seen."""
+    def reason(self, oom_kills: int, in_kernel_log: bool = False) -> str:
+        """One sentence.
+
+        Args:
+            oom_kills: how many kills for memory the cgroup counted since the process was seen.
+            in_kernel_log: the kernel's log says that it killed this process for memory.
+        """
+        if self.signal == signal.SIGKILL and in_kernel_log:
+            return "killed by the kernel for memory (its log names the process)"
         if self.signal == signal.SIGKILL and oom_kills > 0:
             return "killed by the kernel for memory (the cgroup's oom_kill count rose)"
         if self.signal is not None:

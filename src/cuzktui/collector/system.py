@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 from cuzktui.collector.exits import how_it_ended
 from cuzktui.collector.host import HostReader
+from cuzktui.collector.kernel_log import kill_lines
 from cuzktui.collector.memory import MemorySampler
 from cuzktui.collector.proc import CpuReader, describe
 from prover import wire
@@ -145,10 +147,14 @@ class SystemSampler(threading.Thread):
             self._watched.pop(watched.pid, None)
         watched.cpu.close()
         os.close(watched.pidfd)
+        lines = kill_lines(watched.pid) if how.signal == signal.SIGKILL else []
+        self._put(self._host.read())
+        for line in lines:
+            self._put(wire.LogLine(t_ns=now(), source="kernel", text=line))
         self._put(
             wire.ProcessEnded(
-                t_ns=t_ns, pid=watched.pid, exit_code=how.exit_code, signal=how.signal, reason=how.reason(oom_kills),
-                stage=self._where(),
+                t_ns=t_ns, pid=watched.pid, exit_code=how.exit_code, signal=how.signal,
+                reason=how.reason(oom_kills, bool(lines)), stage=self._where(),
             )
         )  # fmt: skip
         self._ended(watched.pid)
