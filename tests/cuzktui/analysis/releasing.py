@@ -1,7 +1,7 @@
 """A prover reduced to its memory: fills buffers of the real arena, computes, gives them back, and tells it as events.
 
-`python releasing.py POLICY TOTAL_BYTES` writes event lines to stdout once everything is given back, so that the writing
-is no part of what is measured.
+`python releasing.py POLICY TOTAL_BYTES [LEAK_BYTES]` writes event lines to stdout once everything is given back: the
+writing is no part of what is measured. A leak is memory filled beside the arena, of which no event tells.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from prover.wire import Outcome, Owner, Policy, Stage
 BUFFERS = 16
 
 
-def main(policy: Policy, total_bytes: int) -> None:
+def main(policy: Policy, total_bytes: int, leak_bytes: int = 0) -> None:
     events: list[wire.Event] = []
     emit = events.append
     emit(wire.Hello(t_ns=now(), unix_ns=time.time_ns(), pid=os.getpid()))
@@ -36,6 +36,7 @@ def main(policy: Policy, total_bytes: int) -> None:
         for row in rows:
             row.fill(7)
     del row
+    leak = np.full(leak_bytes, 7, np.uint8)
     report_pages(arena, run)
     began_ns = now()
     with run.stage(Stage.PROVE):
@@ -49,6 +50,7 @@ def main(policy: Policy, total_bytes: int) -> None:
     emit(wire.OuterEnded(t_ns=began_ns + outer_ns, job_id="j", outer_ns=outer_ns))
     emit(wire.JobEnded(t_ns=now(), job_id="j", outcome=Outcome.PROVED))
     time.sleep(0.4)
+    del leak
     arena.close()
     sys.stdout.buffer.write(b"".join(map(wire.encode, events)))
 
@@ -61,4 +63,4 @@ def compute(values: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    main(Policy(sys.argv[1]), int(sys.argv[2]))
+    main(Policy(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -1,0 +1,86 @@
+"""Anonymous memory is taken apart: the baseline after warm-up, what the ledger knows, and what nobody explains.
+
+The baseline is what the process held beyond its ledger when its first job began synthesis, and from the second job on
+when the second one did: by then kernels, keys and page tables are warm. It is recorded once, so a leak that stays from
+job to job cannot hide in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuzktui.model.snapshot import JobView, Snapshot
+from prover.wire import Stage
+
+OFF_PERCENT = 3.0
+"""Of the peak of anonymous memory: ledger and memory agree within it."""
+SLACK_BYTES = 64 << 20
+"""Stacks and heap of a working interpreter; less is never called unexplained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """Memory of our prover at one moment; bytes."""
+
+    at_ns: int
+    anon_bytes: float
+    ledger_bytes: float
+    """Resident host and pinned buffers."""
+    baseline_bytes: float
+    """Interpreter, compiled code, heap."""
+    peak_bytes: float
+    """Highest anonymous memory so far: what the difference is measured against."""
+
+    @property
+    def unexplained_bytes(self) -> float:
+        """What is held beyond baseline and ledger; negative where the ledger claims more than there is."""
+        return self.anon_bytes - self.ledger_bytes - self.baseline_bytes
+
+    @property
+    def unexplained_percent(self) -> float | None:
+        """Of the peak."""
+        return 100.0 * self.unexplained_bytes / self.peak_bytes if self.peak_bytes > 0 else None
+
+    @property
+    def is_off(self) -> bool:
+        """More is missing or claimed than can be let pass."""
+        percent = self.unexplained_percent
+        return percent is not None and abs(percent) > OFF_PERCENT and abs(self.unexplained_bytes) > SLACK_BYTES
+
+
+def reconciled(snapshot: Snapshot, at_ns: int | None = None) -> Reconciled | None:
+    """The drawn process at a moment, now by default; None for a process without a ledger or before its first synthesis.
+
+    While a stage allocates, buffers are counted when their pages are, so a difference there is no finding; ask at a
+    plateau.
+    """
+    process, told = snapshot.process, snapshot.ledger.series
+    if process is None or snapshot.hello is None or snapshot.hello.pid != process.pid or not len(told):
+        return None
+    at_ns = snapshot.t_ns if at_ns is None else at_ns
+    base_ns = _base_ns(snapshot, at_ns)
+    anon = process.memory.at(at_ns, "anon")
+    if base_ns is None or anon is None:
+        return None
+    before = process.memory.at(base_ns, "anon")
+    if before is None:
+        return None
+    return Reconciled(
+        at_ns=at_ns,
+        anon_bytes=anon,
+        ledger_bytes=told.at(at_ns, "host") or 0.0,
+        baseline_bytes=before - (told.at(base_ns, "host") or 0.0),
+        peak_bytes=float(process.peak_anon_bytes),
+    )
+
+
+def _base_ns(snapshot: Snapshot, at_ns: int) -> int | None:
+    """When the baseline was recorded: at the synthesis of the second job of this prover, else of the first."""
+    process = snapshot.process
+    seen_ns = process.seen_ns if process is not None else 0
+    begins = [begin for job in snapshot.jobs if (begin := _synthesis_ns(job)) is not None and seen_ns <= begin <= at_ns]
+    return sorted(begins)[:2][-1] if begins else None
+
+
+def _synthesis_ns(job: JobView) -> int | None:
+    return next((view.begin_ns for view in job.stages if view.stage is Stage.SYNTH), None)
