@@ -1,8 +1,8 @@
 """Pictures of the console come from recordings of real runs, drawn by the console itself; nothing is painted by hand.
 
-    python screenshots/render.py RUN.jsonl --out screenshots --name gap --size 160x48 --moment gap
+    python screenshots/render.py [RUN.jsonl] [--out screenshots] [--only gap]
 
-writes NAME.svg (which asks no server for a font) and, where a Chromium is installed, NAME.png.
+writes NAME.svg (which asks no server for a font) for each picture and, where a Chromium is installed, NAME.png.
 """
 
 from __future__ import annotations
@@ -14,17 +14,53 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from cuzktui.app import ConsoleApp, Options
 from cuzktui.collector.reading import read_recording
+from cuzktui.messages import JobPicked
 from cuzktui.sources.base import Emit
 from prover import wire
 
-MOMENTS = ("gap", "plateau", "synth", "end")
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 FONTS = '"DejaVu Sans Mono", "Noto Sans Mono", "Menlo", monospace'
+
+
+DEMO = Path(__file__).parents[1] / "src" / "cuzktui" / "demo" / "run.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture: a moment of a run, on a terminal of some size.
+
+    Args:
+        moment: synth (in the middle of it), plateau (just before the inner clock ends), gap (shortly after the call has
+            returned) or end.
+        job: which job of the recording, in order.
+        is_pair: the first two jobs are set side by side.
+    """
+
+    name: str
+    size: tuple[int, int]
+    moment: str
+    job: int = 0
+    is_pair: bool = False
+    graph: str = "braille"
+    palette: str = "dark"
+
+
+PICTURES = (
+    Picture("gap", (160, 48), "gap"),
+    Picture("pair", (160, 48), "gap", job=1, is_pair=True),
+    Picture("synthesis", (120, 40), "synth"),
+    Picture("plateau", (120, 40), "plateau"),
+    Picture("small", (80, 24), "gap"),
+    Picture("ascii", (120, 40), "gap", graph="ascii"),
+    Picture("light", (120, 40), "gap", palette="light"),
+)
+AFTER_GAP_NS = 700_000_000
+"""Long enough for memory to have settled, so that the lens is whole."""
 
 
 class Recorded:
@@ -47,37 +83,44 @@ class Recorded:
         """A recording has none."""
 
 
-def until(events: Iterable[wire.Event], moment: str) -> list[wire.Event]:
-    """The events up to a telling moment of the last job.
+def until(events: list[wire.Event], picture: Picture) -> list[wire.Event]:
+    """The events up to the moment of a picture.
 
-    Args:
-        moment: synth (in the middle of it), plateau (just before the inner clock ends), gap (400 ms after the call
-            returned) or end.
+    Raises:
+        SystemExit: the recording has no such moment.
     """
-    kept = list(events)
-    if moment == "end":
-        return kept
-    ends = [e.t_ns for e in kept if isinstance(e, wire.OuterEnded)]
-    inner = [e.t_ns for e in kept if isinstance(e, wire.InnerEnded)]
-    synth = [
-        e.t_ns for e in kept if isinstance(e, wire.Progress) and e.stage in (wire.Stage.WITNESS, wire.Stage.EVAL_ABC)
-    ]
-    marks = {"gap": ends, "plateau": inner, "synth": synth[: max(1, len(synth) * 2 // 3)]}[moment]
+    jobs = list(dict.fromkeys(e.job_id for e in events if isinstance(e, wire.InnerEnded)))
+    if picture.job >= len(jobs):
+        raise SystemExit(f"{picture.name}: the recording has {len(jobs)} proofs, not {picture.job + 1}")
+    if picture.moment == "end":
+        return events
+    own = [e for e in events if getattr(e, "job_id", "") == jobs[picture.job]]
+    steps = (wire.Stage.WITNESS, wire.Stage.EVAL_ABC, wire.Stage.SYNTH)
+    marks = {
+        "gap": [e.t_ns + AFTER_GAP_NS for e in own if isinstance(e, wire.OuterEnded)],
+        "plateau": [e.t_ns - 1 for e in own if isinstance(e, wire.InnerEnded)],
+        "synth": [e.t_ns for e in own if isinstance(e, wire.Progress) and e.stage in steps],
+    }[picture.moment]
     if not marks:
-        raise SystemExit(f"the recording has no moment {moment!r}")
-    last_ns = marks[-1] + (400_000_000 if moment == "gap" else -1)
-    return [event for event in kept if event.t_ns <= last_ns]
+        raise SystemExit(f"{picture.name}: the recording has no moment {picture.moment!r}")
+    last_ns = marks[len(marks) * 2 // 3] if picture.moment == "synth" else marks[-1]
+    return [event for event in events if event.t_ns <= last_ns]
 
 
-async def draw(events: list[wire.Event], size: tuple[int, int], options: Options, pair: tuple[str, ...]) -> str:
+async def draw(events: list[wire.Event], picture: Picture) -> str:
     """The console after these events, as SVG."""
+    options = Options(graph=picture.graph, palette=picture.palette)
     app = ConsoleApp(Recorded(events, "recording"), options=options)
-    app.desk.pair = pair
-    async with app.run_test(size=size) as pilot:
-        for _ in range(200):
+    async with app.run_test(size=picture.size) as pilot:
+        for _ in range(400):
             await pilot.pause(0.05)
             if app.feed.snapshot.events >= len(events):
                 break
+        if picture.moment == "gap":
+            app.on_job_picked(JobPicked(app.feed.snapshot.jobs[picture.job].job_id))
+        if picture.is_pair:
+            app.action_live()
+            app.pair_shown = tuple(job.job_id for job in app.feed.snapshot.jobs[:2])
         await pilot.pause(0.6)
         return offline(app.export_screenshot(title="cuzktui"))
 
@@ -107,24 +150,18 @@ def to_png(svg: Path, png: Path) -> bool:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("recording", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("screenshots"))
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--size", default="160x48")
-    parser.add_argument("--moment", choices=MOMENTS, default="end")
-    parser.add_argument("--graph", choices=("braille", "block", "ascii"), default="braille")
-    parser.add_argument("--palette", choices=("dark", "light", "ansi"), default="dark")
-    parser.add_argument("--pair", default="", help="two job ids, comma separated: shown side by side")
+    parser.add_argument("recording", type=Path, nargs="?", default=DEMO)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--only", choices=[picture.name for picture in PICTURES])
     arguments = parser.parse_args()
-    width, height = (int(v) for v in arguments.size.split("x"))
-    events = until(read_recording(arguments.recording), arguments.moment)
-    pair = tuple(job for job in arguments.pair.split(",") if job)
-    options = Options(graph=arguments.graph, palette=arguments.palette)
-    svg = arguments.out / f"{arguments.name}.svg"
-    svg.write_text(asyncio.run(draw(events, (width, height), options, pair)), encoding="utf-8")
-    png = svg.with_suffix(".png")
-    made = to_png(svg, png)
-    print(svg, png if made else "(no Chromium: no PNG)")
+    events = list(read_recording(arguments.recording))
+    for picture in PICTURES:
+        if arguments.only not in (None, picture.name):
+            continue
+        svg = arguments.out / f"{picture.name}.svg"
+        svg.write_text(asyncio.run(draw(until(events, picture), picture)), encoding="utf-8")
+        made = to_png(svg, svg.with_suffix(".png"))
+        print(svg, svg.with_suffix(".png") if made else "(no Chromium: no PNG)")
     return 0
 
 

@@ -73,6 +73,8 @@ class ConsoleApp(App[int]):
         self.look = Look(styles(self.palette))
         self.main = MainScreen(self.look)
         self.with_mapped = False
+        self.pair_shown: tuple[str, ...] = ()
+        """Two jobs of a replay that are set side by side."""
         self._told = Told()
         self._ticks = 0
         self._cpu_mark = (time.monotonic(), time.process_time())
@@ -146,12 +148,13 @@ class ConsoleApp(App[int]):
         """What the panels draw now."""
         snapshot, at = self.snapshot, self.viewpoint
         is_demo = self.demo_feed is not None
+        pair = self._pair(snapshot)
         self._told = told = self._told.about(snapshot, at.job_id)
         return View(
             snapshot=snapshot,
             glyphs=GLYPHS[self.graph],
             end_ns=at.right_edge_ns(snapshot),
-            span_s=at.window_s(snapshot, self.desk.pair[0] if self.desk.pair and not is_demo else ""),
+            span_s=at.window_s(snapshot, next(iter(pair), "")),
             is_live=at.end_ns is None,
             is_frozen=at.frozen is not None,
             cursor_ns=at.cursor_ns,
@@ -166,12 +169,16 @@ class ConsoleApp(App[int]):
             forecast=told.forecast,
             can_restart=self.feed.source.owns_prover and not is_demo,
             with_mapped=self.with_mapped,
-            pair=self.desk.pair if not is_demo else (),
+            pair=pair,
             offer=self.desk.offer(snapshot) if not is_demo else "",
             ui_cpu_percent=self._ui_cpu_percent,
             is_read_only=self.options.is_read_only or (self.desk.control is None and not snapshot.is_replay),
             job_id=at.job_id,
         )
+
+    def _pair(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """The jobs to set side by side: those that were asked for together, in a replay the ones that `x` chose."""
+        return self.pair_shown if snapshot.is_replay else self.desk.pair
 
     def say(self, text: str, level: str = "info") -> None:
         """Shows a sentence now, and keeps it among the notices unless it is but a hint."""
@@ -199,8 +206,8 @@ class ConsoleApp(App[int]):
         self._look_from(self.viewpoint.live())
 
     def action_lens(self) -> None:
-        if self.desk.pair and len(self.desk.pair) == 2 and not self.snapshot.running:
-            self.desk.pair = ()
+        if len(self._pair(self.snapshot)) == 2 and not self.snapshot.running:
+            self.desk.pair = self.pair_shown = ()
         self._look_from(self.viewpoint.toggled_lens(self.snapshot))
 
     def action_glyphs(self) -> None:
@@ -255,7 +262,11 @@ class ConsoleApp(App[int]):
             self.desk.prove()
 
     def action_pair(self) -> None:
-        if self._may_ask():
+        if self.snapshot.is_replay:
+            proved = [job.job_id for job in self.snapshot.jobs if job.outer_end_ns is not None]
+            self.pair_shown = tuple(proved[-2:]) if len(proved) > 1 and not self.pair_shown else ()
+            self._show()
+        elif self._may_ask():
             self.viewpoint = self.viewpoint.live()
             self.desk.prove_pair()
 

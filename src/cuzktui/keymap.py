@@ -25,7 +25,14 @@ class Key:
 
 KEYS = (
     Key("p", "p", "prove", "prove", "make a proof of the chosen circuit", True),
-    Key("x", "x", "pair", "pair", "the same proof twice, sync-4k and then without the gap, side by side", True),
+    Key(
+        "x",
+        "x",
+        "pair",
+        "pair",
+        "the same proof twice, sync-4k and then async-4k, side by side; in a replay its last two",
+        True,
+    ),
     Key("c", "c", "cancel", "cancel", "cancel the running job, or the next one in the queue", True),
     Key("o", "o", "policy", "policy", "choose how the next jobs give their memory back", True),
     Key("1,2,3,4,5", "1-5", "circuit", "", "choose the circuit that p and x prove", True),

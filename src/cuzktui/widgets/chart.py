@@ -27,6 +27,10 @@ STACK: tuple[tuple[Owner, Role, str], ...] = (
     (Owner.SCRATCH, Role.OWNER_SCRATCH, "-"),
 )
 """Owners from the bottom of the stack, with the letter that fills their band where there is no colour."""
+REST: tuple[tuple[Role, str], ...] = ((Role.MEMORY, ":"), (Role.WARN, "?"), (Role.MAPPED, "."))
+"""Above the owners: the process itself, what nobody explains, and mapped memory."""
+BANDS = len(STACK) + 2
+"""Bands that end at or below anonymous memory."""
 
 
 def memory_columns(memory: Series, axis: TimeAxis, column: str) -> NDArray[np.float64]:
@@ -34,14 +38,20 @@ def memory_columns(memory: Series, axis: TimeAxis, column: str) -> NDArray[np.fl
     return binned(memory.t_ns, memory.column(column), axis)
 
 
-def band_columns(ledger: Ledger, axis: TimeAxis, top: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Upper edges of the bands for each dot column, `(len(STACK) + 1, dots)`, never above what was measured.
+def band_columns(
+    ledger: Ledger, axis: TimeAxis, top: NDArray[np.float64], itself_bytes: float = np.inf
+) -> NDArray[np.float64]:
+    """Upper edges of the bands for each dot column, `(BANDS, dots)`, never above what was measured.
 
-    The last band is what no owner claims: it ends at `top`, anonymous memory; what lies above that is mapped. The
-    ledger's last row is in force until the next, so its columns are held to the end of the axis.
+    Above the owners comes the process itself, then what nobody explains, which ends at `top`, anonymous memory; what
+    lies above that is mapped. The ledger's last row is in force until the next, so its columns are held to the end of
+    the axis.
+
+    Args:
+        itself_bytes: what the process may hold beyond its buffers, allocated ones included, before it is unexplained.
     """
-    edges = np.zeros((len(STACK) + 1, axis.dots))
-    edges[-1] = np.nan_to_num(top)
+    edges = np.zeros((BANDS, axis.dots))
+    edges[-2:] = np.nan_to_num(top)
     series = ledger.series
     if not len(series):
         return edges
@@ -52,6 +62,8 @@ def band_columns(ledger: Ledger, axis: TimeAxis, top: NDArray[np.float64]) -> ND
         held = np.where(known, series.column(owner.value)[np.maximum(rows, 0)], 0.0)
         running = running + held
         edges[band] = np.fmin(running, np.nan_to_num(top))
+    reserved = np.where(known, series.column("allocated")[np.maximum(rows, 0)], np.inf)
+    edges[-2] = np.fmin(np.fmax(running, reserved) + itself_bytes, np.nan_to_num(top))
     return edges
 
 
@@ -62,7 +74,7 @@ def draw_area(
     """The filled area, coloured by owner, and by the gap where a gap is."""
     rows = area((top - scale.low) / (scale.high - scale.low), scale.rows, glyphs)
     roles = _cell_roles(axis, scale, bands, gaps)
-    letters = "".join(letter for _, _, letter in STACK) + ":."
+    letters = "".join([*(letter for _, _, letter in STACK), *(letter for _, letter in REST)])
     for row, text in enumerate(rows):
         if glyphs.mode == "ascii":
             ids = _cell_bands(axis, scale, bands, row)
@@ -71,16 +83,16 @@ def draw_area(
 
 
 def _cell_bands(axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], row: int) -> NDArray[np.int64]:
-    """Band of each cell of a row, judged at the cell's middle; `len(STACK)` is nobody's, one more is mapped."""
+    """Band of each cell of a row, judged at the cell's middle; the owners' first, then those of `REST`."""
     value = scale.high - (row + 0.5) * (scale.high - scale.low) / scale.rows
-    by_cell = bands.reshape(len(STACK) + 1, axis.cells, axis.dots_wide).max(axis=2)
+    by_cell = bands.reshape(BANDS, axis.cells, axis.dots_wide).max(axis=2)
     return (by_cell <= value).sum(axis=0)
 
 
 def _cell_roles(
     axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], gaps: list[tuple[int, int]]
 ) -> list[bytes]:
-    table = np.array([role for _, role, _ in STACK] + [Role.MEMORY, Role.MAPPED], dtype=np.uint8)
+    table = np.array([*(role for _, role, _ in STACK), *(role for role, _ in REST)], dtype=np.uint8)
     rows = []
     for row in range(scale.rows):
         roles = table[_cell_bands(axis, scale, bands, row)]
@@ -129,6 +141,17 @@ def _overlap(one: Label, other: Label | None) -> bool:
     if other is None or one[1] != other[1]:
         return False
     return one[0] < other[0] + len(other[2]) and other[0] < one[0] + len(one[2])
+
+
+def draw_expected(
+    grid: Grid, x: int, y: int, cells: int, scale: ByteScale, stack: list[tuple[str, int]], dash: str
+) -> None:
+    """Lines where an operator's expected stack ends after each part, marked as expectation."""
+    for name, height in stack:
+        if scale.share(height) <= 1:
+            row = y + scale.row(height)
+            grid.put(x, row, dash * cells, Role.LIMIT)
+            grid.put(x + 1, row, f" expected: {name} up to {fmt.size(height)} ", Role.LIMIT)
 
 
 def _plateau_label(axis: TimeAxis, scale: ByteScale, plateau: Phase) -> Label | None:

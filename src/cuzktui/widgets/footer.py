@@ -62,6 +62,8 @@ def _places(view: View, width: int) -> list[tuple[int, int, Key]]:
 
 def _does_something(key: Key, view: View) -> bool:
     snapshot = view.snapshot
+    if key.action == "pair" and snapshot.is_replay:
+        return sum(job.outer_end_ns is not None for job in snapshot.jobs) > 1
     if key.changes_prover and (view.is_read_only or snapshot.is_replay):
         return False
     if key.action == "cancel":

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from textual import events
 
 from cuzktui import format as fmt
+from cuzktui.analysis.expectation import expected_of, levels
 from cuzktui.analysis.finding import SMALL_GAP_NS
+from cuzktui.analysis.reconcile import allowance_bytes, reconciled
 from cuzktui.messages import ChartPointed, ChartZoomed
 from cuzktui.model.snapshot import JobView, ProcessView
 from cuzktui.widgets import chart, lanes
@@ -94,10 +96,13 @@ def _draw_chart(
     snapshot = view.snapshot
     anon = chart.memory_columns(process.memory, axis, "anon")
     top = chart.memory_columns(process.memory, axis, "resident") if view.with_mapped else anon
-    predicted = _predicted(view)
-    scale = _scale(top, predicted, rows)
+    predicted = _predicted(view, process)
+    stack = levels(expected_of(snapshot))
+    scale = _scale(top, max([predicted or 0.0, *(float(height) for _, height in stack)]), rows)
     chart.draw_scale(grid, 1, 1, GUTTER, axis.cells, scale)
-    bands = chart.band_columns(snapshot.ledger, axis, anon)
+    held = reconciled(snapshot)
+    itself = held.baseline_bytes + allowance_bytes(held.peak_bytes) if held is not None else np.inf
+    bands = chart.band_columns(snapshot.ledger, axis, anon, itself)
     if not view.with_mapped:
         bands[-1] = np.inf
     gaps = [
@@ -115,6 +120,7 @@ def _draw_chart(
     _overlay(grid, area, 1 + GUTTER, 1)
     if predicted is not None and scale.share(predicted) <= 1:
         grid.put(2 + GUTTER, 1 + scale.row(predicted), f" predicted peak {fmt.size(predicted)} ", Role.LIMIT)
+    chart.draw_expected(grid, 1 + GUTTER, 1, axis.cells, scale, stack, "-" if view.glyphs.mode == "ascii" else "┄")
     grid.put(1, 1, scale.unit, Role.FAINT)
     chart.draw_labels(grid, 1 + GUTTER, 1, axis, scale, process.phases)
 
@@ -136,11 +142,13 @@ def _scale(top: NDArray[np.float64], predicted: float | None, rows: int) -> Byte
     return byte_scale(0.0, max(highest * 1.06, (predicted or 0.0) * 1.06, 64e6), rows)
 
 
-def _predicted(view: View) -> float | None:
+def _predicted(view: View, process: ProcessView) -> float | None:
+    """The prover predicts resident memory; without the mapped part on the graph that part is taken off."""
     job = view.job
     if job is None or job.is_done or job.predicted_peak_bytes is None:
         return None
-    return float(job.predicted_peak_bytes)
+    mapped = 0.0 if view.with_mapped else process.memory.last("shared") or 0.0
+    return max(0.0, job.predicted_peak_bytes - mapped)
 
 
 def _lanes(view: View, inside: int) -> list[Lane]:

@@ -29,7 +29,7 @@ class ByteScale:
     def marks(self) -> list[tuple[int, str]]:
         """Rows and their figures in `unit`."""
         found = []
-        count = round((self.high - self.low) / self.step)
+        count = int((self.high - self.low) / self.step + 1e-9)
         for number in range(count + 1):
             value = self.low + number * self.step
             found.append((self.row(value), f"{value / self.unit_bytes:.4g}"))

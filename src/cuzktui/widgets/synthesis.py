@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cuzktui import format as fmt
-from cuzktui.analysis.forecast import Forecast
+from cuzktui.analysis.forecast import Forecast, alike
 from cuzktui.model.snapshot import JobView, StageView
 from cuzktui.widgets.breakdown import breakdown_grid
 from cuzktui.widgets.canvas import Canvas
@@ -64,17 +64,22 @@ def _outlook(view: View) -> Words:
         return [(f"out of {ahead.limit} memory in {fmt.duration(max(0, ahead.out_of_memory_ns - now_ns))}", Role.BAD)]
     if ahead.end_ns is None:
         return ()
-    left_ns = ahead.end_ns - now_ns
-    return [("done in about ", Role.MUTED), (fmt.duration(left_ns), Role.TEXT)] if left_ns > 0 else ()
+    left_ns, job = ahead.end_ns - now_ns, view.job
+    if left_ns <= 0 or job is None:
+        return ()
+    # without an earlier job of its kind only the end of the stage that runs is foreseen
+    stage = job.stage_now
+    what = "done" if alike(view.snapshot, job) or stage is None else f"{stage.stage.value} done"
+    return [(f"{what} in about ", Role.MUTED), (fmt.duration(left_ns), Role.TEXT)]
 
 
 def _fits(view: View, ahead: Forecast) -> bool:
     """The predicted peak is known and there is room for it: a ramp towards it is no alarm."""
     process = view.snapshot.process
-    anon = process.memory.last("anon") if process is not None else None
-    if ahead.peak_bytes is None or ahead.headroom_bytes is None or anon is None:
+    resident = process.memory.last("resident") if process is not None else None
+    if ahead.peak_bytes is None or ahead.headroom_bytes is None or resident is None:
         return False
-    return ahead.peak_bytes - anon <= ahead.headroom_bytes
+    return ahead.peak_bytes - resident <= ahead.headroom_bytes
 
 
 def _shown(view: View) -> JobView | None:

@@ -154,7 +154,7 @@ def proof(
     scene.add(
         JobSubmitted(
             t_ns=begin, job_id=job_id, circuit=circuit, num_circuits=circuits, policy=policy, num_constraints=240_000,
-            domain_size=262_144, predicted_peak_bytes=BASE_BYTES + buffer_bytes * circuits + 90_000_000,
+            domain_size=262_144, predicted_peak_bytes=BASE_BYTES + SHARED_BYTES + buffer_bytes * circuits + 90_000_000,
             client="console",
         )
     )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from console import ScriptedProver, assert_picture, console, idle, settled, text_of, until
-from scene import PID, one_proof
+from scene import PID, one_proof, proof
 
 from cuzktui.desk import FIRST_POLICY, NEXT_POLICY
 from cuzktui.keymap import FOOTER_ORDER, KEYS, by_action
@@ -291,6 +291,21 @@ async def test_a_replay_takes_no_requests() -> None:
         assert "REPLAY" in await settled(pilot, app)
         await pilot.press("p", "x", "o", "c")
         await pilot.pause()
+        assert prover.asked == []
+
+
+async def test_a_replay_sets_its_last_two_jobs_side_by_side() -> None:
+    scene = one_proof()
+    proof(scene, "job-2", Policy.ASYNC_4K, compile_first=False)
+    scene.wait(800)
+    prover = ScriptedProver(scene.events, kind="replay")
+    app = console(prover)
+    async with app.run_test(size=(160, 48)) as pilot:
+        assert "x pair" in await settled(pilot, app)
+        await pilot.press("x")
+        assert "async-4k answers 98.0 ms sooner" in await settled(pilot, app)
+        await pilot.press("x")
+        assert "pair · same proof" not in await settled(pilot, app)
         assert prover.asked == []
 
 

@@ -16,6 +16,7 @@ from cuzktui.widgets.frame import framed
 from cuzktui.widgets.grid import Grid, clip, plain, runs
 from cuzktui.widgets.palette import PALETTES, styles
 from cuzktui.widgets.roles import Role
+from cuzktui.widgets.scale import byte_scale
 
 
 @pytest.mark.parametrize(
@@ -155,3 +156,21 @@ def test_clipping_says_that_it_cut() -> None:
 @pytest.mark.parametrize("name", sorted(PALETTES))
 def test_every_role_has_a_style_in_every_palette(name: str) -> None:
     assert len(styles(name)) == len(Role)
+
+
+@given(st.floats(1e3, 1e13), st.integers(1, 60))
+def test_no_mark_stands_above_the_scale_and_every_value_fits(high: float, rows: int) -> None:
+    scale = byte_scale(0.0, high, rows)
+    assert scale.high >= high
+    marks = scale.marks()
+    assert marks[0] == (rows - 1, "0")
+    assert all(float(text) * scale.unit_bytes <= scale.high * 1.01 for _, text in marks)
+    assert len({row for row, _ in marks}) == len(marks) or rows < 3
+
+
+@pytest.mark.parametrize(
+    ("span_ns", "text"), [(None, "–"), (127e9, "127 s"), (1.5e9, "1.50 s"), (12_000e9, "3.3 h"), (999e6, "999 ms")]
+)
+def test_a_column_of_durations_keeps_its_width(span_ns: float | None, text: str) -> None:
+    assert fmt.brief(span_ns) == text
+    assert len(text) <= 7
