@@ -26,6 +26,8 @@ class Reconciled:
     anon_bytes: float
     ledger_bytes: float
     """Resident host and pinned buffers."""
+    reserved_bytes: float
+    """Allocated ones, whether their pages are there yet or not."""
     baseline_bytes: float
     """Interpreter, compiled code, heap."""
     peak_bytes: float
@@ -42,10 +44,25 @@ class Reconciled:
         return 100.0 * self.unexplained_bytes / self.peak_bytes if self.peak_bytes > 0 else None
 
     @property
+    def surely_unexplained_bytes(self) -> float:
+        """What no buffer could account for even if every allocated page were resident: true at any moment, never less
+        than 0."""
+        return max(0.0, self.anon_bytes - max(self.ledger_bytes, self.reserved_bytes) - self.baseline_bytes)
+
+    @property
+    def has_leak(self) -> bool:
+        """More than can be let pass is held and surely unexplained."""
+        return self.surely_unexplained_bytes > allowance_bytes(self.peak_bytes)
+
+    @property
     def is_off(self) -> bool:
         """More is missing or claimed than can be let pass."""
-        percent = self.unexplained_percent
-        return percent is not None and abs(percent) > OFF_PERCENT and abs(self.unexplained_bytes) > SLACK_BYTES
+        return abs(self.unexplained_bytes) > allowance_bytes(self.peak_bytes)
+
+
+def allowance_bytes(peak_bytes: float) -> float:
+    """What is let pass of a process that held so much at its peak."""
+    return max(OFF_PERCENT / 100 * peak_bytes, float(SLACK_BYTES))
 
 
 def reconciled(snapshot: Snapshot, at_ns: int | None = None) -> Reconciled | None:
@@ -69,6 +86,7 @@ def reconciled(snapshot: Snapshot, at_ns: int | None = None) -> Reconciled | Non
         at_ns=at_ns,
         anon_bytes=anon,
         ledger_bytes=told.at(at_ns, "host") or 0.0,
+        reserved_bytes=told.at(at_ns, "allocated") or 0.0,
         baseline_bytes=before - (told.at(base_ns, "host") or 0.0),
         peak_bytes=float(process.peak_anon_bytes),
     )
