@@ -16,6 +16,8 @@ from prover.keys import ProvingKey, VerifyingKey
 
 HEAD_BYTES = container.HEAD.size + container.MAX_DESCRIPTION_BYTES
 MAX_RAW_PROOF_BYTES = 1 << 20
+C1_MEMBERS = (b'"Phase1Out"', b'"registered_proof"')
+"""What only a PoRep C1 output has, near its beginning."""
 POINTS = "every point is on its curve and in its prime-order subgroup"
 SUBGROUPS = f"{POINTS}; coordinates below p"
 
@@ -48,7 +50,7 @@ def identify(path: str | os.PathLike[str]) -> FileReport:
         head, size_bytes = file.read(HEAD_BYTES), os.fstat(file.fileno()).st_size
     reader = _reader_for(head, size_bytes)
     if reader is None:
-        known = ".r1cs, .wtns, .zkey, .params, .vk, proof, public and verification key JSON, raw proofs, own keys"
+        known = ".r1cs, .wtns, .zkey, .params, .vk, proof, public, verification key and C1 JSON, raw proofs, own keys"
         raise BadFile(path, "", f"is no kind of file known here ({known})")
     kind, facts, checks = reader(path)
     return FileReport(str(path), kind, size_bytes, tuple(facts), tuple(checks))
@@ -63,6 +65,8 @@ def _reader_for(head: bytes, size_bytes: int) -> Reader | None:
     if head[:4] in magics:
         return magics[head[:4]]
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:1] == b"{" and any(name in head for name in C1_MEMBERS):
+        return _c1
     if text[:1] in (b"{", b"["):
         return _json
     if size_bytes and size_bytes % zcash.PROOF_BYTES == 0 and size_bytes <= MAX_RAW_PROOF_BYTES and head[0] & 0x80:
@@ -145,6 +149,23 @@ def _params(path: str | os.PathLike[str]) -> tuple[str, Facts, list[str]]:
 def _raw_proofs(path: str | os.PathLike[str]) -> tuple[str, Facts, list[str]]:
     count = len(zcash.decode_proofs(Path(path).read_bytes(), path))
     return "raw Groth16 proofs", [*_curve(), ("proofs", f"{count} of {zcash.PROOF_BYTES} bytes")], [POINTS]
+
+
+def _c1(path: str | os.PathLike[str]) -> tuple[str, Facts, list[str]]:
+    from prover.porep.c1_read import read_c1
+
+    output = read_c1(path)
+    shape = output.proof.shape
+    number = "" if output.sector_number is None else f", number {output.sector_number}"
+    facts = [
+        ("proof", output.proof.name),
+        ("sector", f"{shape.sector_bytes:,} bytes{number}"),
+        ("partitions", f"{len(output.partitions)} of {shape.challenges} challenges"),
+        ("comm_d", output.comm_d.hex()),
+        ("comm_r", output.comm_r.hex()),
+        ("replica id", output.replica_id.hex()),
+    ]
+    return "PoRep C1 output (c1.json)", facts, ["every value is below r", "members that repeat others agree with them"]
 
 
 def _json(path: str | os.PathLike[str]) -> tuple[str, Facts, list[str]]:

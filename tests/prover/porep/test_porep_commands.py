@@ -71,6 +71,13 @@ def test_a_sector_is_made_checked_and_its_constraints_hold(tmp_path: Path, capfd
     assert "all 2,687,921 constraints hold" in capfd.readouterr().out
 
 
+def test_info_tells_a_c1_output(c1: Path, tampered: Path, refused: Refused, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("info", c1) == 0
+    out = capfd.readouterr().out
+    assert "PoRep C1 output" in out and "StackedDrg2KiBV1_1" in out and "2,048 bytes, number 1" in out
+    assert "check of copies" in refused("info", tampered)
+
+
 def test_a_sparse_sector_of_8_mib_holds(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "c1.json"
     names = ("--miner-id", 7, "--sector-number", 8, "--ticket", "0a" * 32, "--seed", "0b" * 32)
