@@ -113,19 +113,23 @@ def attribute(snapshot: Snapshot, job: JobView) -> Attribution:
     begin_ns, end_ns = job.first_ns, job.ended_ns if job.ended_ns is not None else snapshot.t_ns
     if end_ns <= begin_ns:
         return Attribution(())
-    layers = [*_stage_parts(job, end_ns), *_fault_parts(snapshot, begin_ns, end_ns), *_span_parts(job)]
+    layers = list(_stage_parts(snapshot.service, job, end_ns))
+    layers += [*_fault_parts(snapshot, begin_ns, end_ns), *_span_parts(job)]
     gap = gap_of(snapshot, job)
     if gap is not None:
         layers.extend(_gap_parts(gap))
     return Attribution(_idle(_paint(layers, begin_ns, end_ns), snapshot))
 
 
-def _stage_parts(job: JobView, end_ns: int) -> Iterable[Part]:
-    for stage in sorted(job.stages, key=lambda view: view.stage not in TOP_STAGES):
-        kind = _STAGES.get(stage.stage)
+def _stage_parts(service: JobView | None, job: JobView, end_ns: int) -> Iterable[Part]:
+    """The job's stages, outer ones first; a job that waits in the queue while kernels are compiled waits for those."""
+    compiling = [view for view in service.stages if view.stage is Stage.COMPILE] if service is not None else []
+    ranks = {Stage.QUEUE: 0, Stage.COMPILE: 1}
+    views = sorted([*job.stages, *compiling], key=lambda v: ranks.get(v.stage, 2 if v.stage in TOP_STAGES else 3))
+    for view in views:
+        kind = _STAGES.get(view.stage)
         if kind is not None:
-            last_ns = end_ns if stage.end_ns is None else stage.end_ns
-            yield Part(stage.begin_ns, last_ns, kind, stage.stage.value, "stage")
+            yield Part(view.begin_ns, end_ns if view.end_ns is None else view.end_ns, kind, view.stage.value, "stage")
 
 
 def _span_parts(job: JobView) -> Iterable[Part]:

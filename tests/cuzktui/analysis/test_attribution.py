@@ -104,6 +104,14 @@ def test_a_job_that_runs_is_attributed_up_to_now() -> None:
     assert found.parts[-1].kind is Kind.SYNTHESIS and found.parts[-1].end_ns == snapshot.t_ns
 
 
+def test_a_job_that_waits_for_the_compiler_is_not_merely_queued() -> None:
+    compile_began = wire.StageBegan(t_ns=START - S, job_id="", stage=Stage.COMPILE)
+    compile_ended = wire.StageEnded(t_ns=START + 700 * MS, job_id="", stage=Stage.COMPILE)
+    events = [compile_began, compile_ended, *stage(Stage.QUEUE, 0, 800), *stage(Stage.SETUP, 600, 1000)]
+    found = attributed(events)
+    assert [(p.kind, p.length_ns // MS) for p in found.parts] == [(Kind.COMPILE, 600), (Kind.SETUP, 400)]
+
+
 LANES = st.sampled_from(("cpu", "cuda:0 s0"))
 PIECES = st.lists(st.tuples(st.integers(0, 900), st.integers(0, 900), LANES), max_size=30)
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from builders import GB, MS, START, Profile, S
+from builders import GB, MS, START, Profile, S, mem
 from cuzktui.analysis import analyse
 from cuzktui.analysis.finding import finding
 from cuzktui.analysis.outside import Cause
@@ -81,6 +81,39 @@ def test_the_sentence_about_a_stranger_has_its_circumstances() -> None:
     told = finding(analyse(stranger()))
     assert told.startswith("memory fell by 3.90 GB in 400 ms: 9.75 GB/s (inferred)")
     assert "system CPU 100 %" in told
+
+
+def waiting(states: dict[str, int], wchan: dict[str, int]) -> set[Cause]:
+    """Causes told of a process with two parked workers that computes for a second and then waits for one."""
+    events: list[wire.Event] = [mem(START + k * 20 * MS, GB) for k in range(100)]
+    parked = {"futex_do_wait": 2} if wchan else {}
+    for k in range(100):
+        busy = k < 50
+        events.append(
+            wire.CpuSample(
+                t_ns=START + k * 20 * MS, pid=41, run_ns=min(k, 50) * 20 * MS, threads=3,
+                states={"R": 1, "S": 2} if busy else {"S": 2 + states.get("S", 0), "D": states.get("D", 0)},
+                wchan=parked if busy else {**parked, **{w: n + parked.get(w, 0) for w, n in wchan.items()}},
+            )
+        )  # fmt: skip
+    return set(reported(sorted(events, key=lambda e: e.t_ns)).by_cause) - {Cause.CPU_BUSY}
+
+
+@pytest.mark.parametrize(
+    ("states", "wchan", "cause"),
+    [
+        ({"S": 1}, {"hrtimer_nanosleep": 1}, Cause.SLEEPING),
+        ({"S": 1}, {"futex_do_wait": 1}, Cause.LOCK_WAIT),
+        ({"S": 1}, {"anon_pipe_read": 1}, Cause.OTHER_WAIT),
+        ({"D": 1}, {"folio_wait_bit_common": 1}, Cause.DISK_WAIT),
+        ({"S": 1}, {}, Cause.WAITING),
+        ({"D": 1}, {}, Cause.DISK_WAIT),
+    ],
+)
+def test_a_wait_is_named_by_what_is_waited_in_beside_parked_workers(
+    states: dict[str, int], wchan: dict[str, int], cause: Cause
+) -> None:
+    assert waiting(states, wchan) == {cause}
 
 
 def test_a_process_that_was_never_read_has_no_report() -> None:
