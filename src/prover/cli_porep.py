@@ -1,14 +1,18 @@
-"""`cuzk-prover porep`: makes C1 outputs without a network, and says whether one holds together."""
+"""`cuzk-prover porep`: makes C1 outputs without a network, says whether one holds together, verifies sector proofs."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prover.cli_progress import Progress
 from prover.cli_setup import require_folder
 from prover.errors import BadFile, BadRequest
+
+if TYPE_CHECKING:
+    from prover.keys import VerifyingKey
 
 DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -16,8 +20,8 @@ DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 def add(verbs: argparse._SubParsersAction) -> None:
     """Declares the verb and its own verbs."""
     parser = verbs.add_parser(
-        "porep", help="make or check a PoRep C1 output",
-        description="Makes a C1 output (c1.json) for tests, or checks one by plain hashing.",
+        "porep", help="make or check a PoRep C1 output, verify a sector's proof",
+        description="Makes a C1 output (c1.json) for tests, checks one by plain hashing, or verifies a sector's proof.",
     )  # fmt: skip
     tasks = parser.add_subparsers(dest="task", metavar="TASK", required=True)
     make = tasks.add_parser(
@@ -35,6 +39,14 @@ def add(verbs: argparse._SubParsersAction) -> None:
     make.add_argument("--seed", default="01" * 32, metavar="HEX")
     make.add_argument("--rule", choices=("interactive", "synthetic"), default="interactive")
     make.add_argument("--threads", type=int, default=0, metavar="N")
+    verify = tasks.add_parser(
+        "verify", help="check a sector's proof, 192 bytes a partition",
+        description="Public inputs are derived from commitments, seed and graph; the openings are not looked at. "
+        "Exit code 0 valid, 1 invalid, 2 bad input.",
+    )  # fmt: skip
+    verify.add_argument("--vk", type=Path, required=True, metavar="FILE", help=".vk, or verification_key.json")
+    verify.add_argument("--proof", type=Path, required=True, metavar="FILE", help="what prove --raw wrote")
+    verify.add_argument("--c1", type=Path, required=True, metavar="FILE", help="the C1 output it is of")
     check = tasks.add_parser("check", help="recompute everything that a C1 output says")
     check.add_argument("c1", type=Path, metavar="FILE")
     check.add_argument("--miner-id", type=int, metavar="N", help="replica_id must be this miner's")
@@ -44,6 +56,8 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does one task."""
+    if arguments.task == "verify":
+        return _verify(arguments)
     for name in ("miner_id", "sector_number"):
         value = getattr(arguments, name)
         if value is not None and not 0 <= value < 1 << 63:
@@ -92,6 +106,39 @@ def _check(arguments: argparse.Namespace) -> int:
     print(f"comm_d {output.comm_d.hex()}\ncomm_r {output.comm_r.hex()}\nreplica_id {output.replica_id.hex()}")
     print("everything that it says was recomputed and holds")
     return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from prover.files.binfile import open_regular
+    from prover.files.zcash import PROOF_BYTES, decode_proofs
+    from prover.porep.c1_read import read_c1
+    from prover.porep.public_inputs import sector_inputs
+    from prover.verify import PreparedKey
+
+    output = read_c1(arguments.c1)
+    count = output.proof.partitions
+    with open_regular(arguments.proof) as file:
+        data = file.read(count * PROOF_BYTES + 1)
+    if len(data) != count * PROOF_BYTES:
+        raise BadFile(arguments.proof, "", f"has not the {count} x {PROOF_BYTES} bytes of a {output.proof.name} proof")
+    key = PreparedKey(_verifying_key(arguments.vk))
+    inputs = sector_inputs(output.proof, output.replica_id, output.comm_d, output.comm_r, output.seed)
+    for k, proof in enumerate(decode_proofs(data, arguments.proof)):
+        if not key.verify(proof, inputs[k]):
+            print(f"invalid: the proof of partition {k} does not hold for this key and this sector")
+            return 1
+    print(f"valid: {count} partitions")
+    return 0
+
+
+def _verifying_key(path: Path) -> VerifyingKey:
+    from prover.files.bellperson_vk import read_vk
+    from prover.files.binfile import open_regular
+    from prover.files.snarkjs_json import read_verification_key
+
+    with open_regular(path) as file:
+        is_json = file.read(64).lstrip().startswith(b"{")
+    return read_verification_key(path) if is_json else read_vk(path)
 
 
 def _digest(arguments: argparse.Namespace, name: str) -> bytes:

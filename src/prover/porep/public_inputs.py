@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from prover.errors import BadRequest
 from prover.params import R
+from prover.porep.challenges import challenges
 from prover.porep.graph import Graph
+from prover.porep.shapes import RegisteredProof
 
 
 def public_inputs(
@@ -28,3 +30,14 @@ def public_inputs(
     for node in nodes:
         inputs += [node, *graph.parents(node), node, node, node]
     return inputs
+
+
+def sector_inputs(
+    proof: RegisteredProof, replica_id: bytes, comm_d: bytes, comm_r: bytes, seed: bytes
+) -> list[list[int]]:
+    """Public inputs of every partition of a sector, in order; see `public_inputs`."""
+    graph = Graph(proof.shape.num_nodes, proof.porep_id, is_legacy=proof.is_legacy_graph)
+    return [
+        public_inputs(graph, challenges(proof, k, replica_id, comm_r, seed), replica_id, comm_d, comm_r)
+        for k in range(proof.partitions)
+    ]

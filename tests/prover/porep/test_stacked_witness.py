@@ -16,8 +16,7 @@ from prover.backends.cpu.field import fr_from_mont, fr_to_ints
 from prover.errors import Cancelled, UnsatisfiedWitness
 from prover.keycache import KeyCache
 from prover.porep.circuit import StackedCircuit, build
-from prover.porep.graph import Graph
-from prover.porep.public_inputs import public_inputs
+from prover.porep.public_inputs import sector_inputs
 from prover.porep.sector import SectorNames, sparse
 from prover.porep.shapes import RegisteredProof, Rule, registered, registered_of, shape_of
 from prover.porep.vanilla import C1Output
@@ -65,8 +64,7 @@ def test_public_wires_are_what_a_verifier_derives(
     sector: C1Output, circuit: StackedCircuit, wires: np.ndarray
 ) -> None:
     fill_witness(circuit, sector, 0, wires)
-    graph = Graph(64, sector.proof.porep_id, is_legacy=False)
-    derived = public_inputs(graph, [8, 54], sector.replica_id, sector.comm_d, sector.comm_r)
+    (derived,) = sector_inputs(sector.proof, sector.replica_id, sector.comm_d, sector.comm_r, sector.seed)
     assert fr_to_ints(wires[1:40]) == derived and len(derived) == 39
 
 
