@@ -242,6 +242,11 @@ class ConsoleApp(App[int]):
     def on_lens_dismissed(self, _message: messages.LensDismissed) -> None:
         self.action_lens()
 
+    def on_panel_failed(self, message: messages.PanelFailed) -> None:
+        self.say(
+            f"panel {message.panel} cannot be drawn: {message.fault}; please report it with the recording", "error"
+        )
+
     async def on_key_clicked(self, message: messages.KeyClicked) -> None:
         await self.run_action(message.action)
 

@@ -39,3 +39,11 @@ class JobPicked(Message):
 
 class LensDismissed(Message):
     """The gap lens was clicked away."""
+
+
+class PanelFailed(Message):
+    """A panel met something that it cannot draw."""
+
+    def __init__(self, panel: str, fault: str) -> None:
+        super().__init__()
+        self.panel, self.fault = panel, fault

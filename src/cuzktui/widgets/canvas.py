@@ -11,7 +11,9 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from cuzktui.messages import PanelFailed
 from cuzktui.widgets.grid import Grid, in_ascii, runs
+from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 
 
@@ -36,6 +38,8 @@ class Canvas(Widget):
         self._view: View | None = None
         self._keys: list[tuple[str, bytes]] = []
         self._strips: list[Strip] = []
+        self.fault: Exception | None = None
+        """Why the panel could not be drawn, the last time that it could not."""
 
     def draw(self, view: View, width: int, height: int) -> Grid:
         """The panel as a grid of exactly this size."""
@@ -50,7 +54,12 @@ class Canvas(Widget):
         if self._view is None:
             return 0
         width, height = self.size
-        grid = self.draw(self._view, width, height)
+        try:
+            grid = self.draw(self._view, width, height)
+        except Exception as error:
+            # one panel that meets data it cannot draw must not end the console, and with it the prover that it owns
+            grid = _broken(error, width, height)
+            self._tell(error)
         keys = [grid.row_key(y) for y in range(height)]
         if self._view.glyphs.mode == "ascii":
             keys = [in_ascii(key) for key in keys]
@@ -69,6 +78,11 @@ class Canvas(Widget):
             self.refresh(*_regions(changed, width))
         return len(changed)
 
+    def _tell(self, error: Exception) -> None:
+        if self.fault is None:
+            self.post_message(PanelFailed(self.id or "", f"{type(error).__name__}: {error}"))
+        self.fault = error
+
     def redress(self, look: Look) -> None:
         """Paints the panel in other styles."""
         self._look = look
@@ -82,6 +96,13 @@ class Canvas(Widget):
         if y < len(self._strips):
             return self._strips[y]
         return Strip.blank(self.size.width, self.rich_style)
+
+
+def _broken(error: Exception, width: int, height: int) -> Grid:
+    grid = Grid(width, height)
+    for y, line in enumerate((f"{type(error).__name__}: {error}"[:400]).splitlines()[:height]):
+        grid.put(1, y, line, Role.BAD)
+    return grid
 
 
 def _regions(rows: list[int], width: int) -> list[Region]:

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from cuzktui.app import ConsoleApp, Options
 from cuzktui.sources.base import Emit
+from cuzktui.widgets.canvas import Canvas
 from prover.errors import BadRequest
 from prover.wire import Event, Policy
 
@@ -110,6 +111,7 @@ async def settled(pilot: Pilot[int], app: ConsoleApp) -> str:
     app._ui_cpu_percent = None
     app._show()
     await pilot.pause()
+    assert [panel.fault for panel in app.main.query(Canvas) if panel.fault] == []
     return text_of(app)
 
 

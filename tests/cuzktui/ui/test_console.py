@@ -14,6 +14,9 @@ from cuzktui.desk import FIRST_POLICY, NEXT_POLICY
 from cuzktui.keymap import FOOTER_ORDER, KEYS, by_action
 from cuzktui.screens.choice import ChoiceScreen
 from cuzktui.screens.help import HelpScreen
+from cuzktui.widgets import kernels
+from cuzktui.widgets.grid import Grid
+from cuzktui.widgets.view import View
 from prover.wire import Event, JobSubmitted, Policy, ProcessEnded, Stage, StageBegan
 
 SIZES = [(40, 12), (80, 24), (120, 40), (160, 48), (200, 60)]
@@ -359,6 +362,18 @@ async def test_without_colours_everything_can_still_be_read(monkeypatch: pytest.
             segment.style.color for strip in strips for segment in strip if segment.style and segment.style.color
         }
         assert all(len(set(colour.get_truecolor())) == 1 for colour in colours)
+
+
+async def test_a_panel_that_cannot_be_drawn_does_not_end_the_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(_view: View, _width: int, _height: int) -> Grid:
+        raise ValueError("a figure that no panel expects")
+
+    monkeypatch.setattr(kernels, "kernel_grid", cannot)
+    app = console(ScriptedProver(one_proof().events))
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "ValueError: a figure that no panel expects" in text_of(app), "said in the panel")
+        await until(pilot, lambda: "panel kernels cannot be drawn" in text_of(app), "said among the notices")
+        assert "gap lens" in text_of(app)
 
 
 async def test_a_key_is_answered_within_a_tenth_of_a_second_during_a_release() -> None:
