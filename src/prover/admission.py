@@ -26,13 +26,15 @@ class Need:
     assignment_bytes: int
     split_bytes: int
     tail_bases_bytes: int
+    scratch_bytes: int = 0
     reused_bytes: int = 0
     """Served by the idle pool, hence resident already."""
 
     @property
     def added_bytes(self) -> int:
-        host = self.abc_bytes + self.assignment_bytes + self.split_bytes + self.tail_bases_bytes
-        return max(0, host - self.reused_bytes)
+        synthesis_bytes = self.abc_bytes + self.assignment_bytes
+        prove_bytes = self.split_bytes + self.tail_bases_bytes + self.scratch_bytes
+        return max(0, synthesis_bytes + prove_bytes - self.reused_bytes)
 
     @property
     def peak_bytes(self) -> int:
@@ -43,7 +45,8 @@ class Need:
         return wire.JobPredicted(
             t_ns=now(), job_id=job_id, peak_bytes=self.peak_bytes, parts_bytes={
                 "resident before": self.rss_now_bytes, "abc": self.abc_bytes, "assignment": self.assignment_bytes,
-                "split_vectors": self.split_bytes, "tail_bases": self.tail_bases_bytes, "reused": -self.reused_bytes,
+                "split_vectors": self.split_bytes, "tail_bases": self.tail_bases_bytes,
+                "scratch": self.scratch_bytes, "reused": -self.reused_bytes,
             },
         )  # fmt: skip
 

@@ -15,7 +15,6 @@ from prover.errors import ProofRejected
 from prover.files.zcash import encode_proof
 from prover.keys import Proof, ProvingKey
 from prover.pages import report_pages
-from prover.profile import TailProfile
 from prover.prove import Blinding, Instance, ProveTimes, prove_batch
 from prover.run import Run, now
 from prover.verify import PreparedKey
@@ -67,7 +66,7 @@ class Prover:
         clock.mark("setup_ms")
         with run.stage(Stage.SRS):
             resident, verifier = self._resident(key, run)
-            need = predict(workload, workload.profile(resident.key, run), self.arena, policy)
+            need = self._predict(workload, resident.key, policy, run)
             run.emit(need.event(run.job_id))
             admit(need, self.arena.pending_bytes)
         clock.mark("srs_ms")
@@ -100,6 +99,20 @@ class Prover:
             Outcome.PROVED, proofs, b"".join(encode_proof(p) for p in proofs), publics, True,
             metrics=_metrics(clock, times, policy, need, self.backend),
         )  # fmt: skip
+
+    def _predict(self, workload: Workload, key: ProvingKey, policy: Policy, run: Run) -> Need:
+        """What the job will hold at its peak, from sizes that are known before it starts."""
+        k = workload.num_circuits
+        taken = self.backend.host_need(key, workload.profile(key, run), k)
+        return Need(
+            rss_now_bytes=rss_bytes(),
+            abc_bytes=3 * k * workload.domain_size * FR_BYTES,
+            assignment_bytes=k * workload.num_wires * FR_BYTES,
+            split_bytes=taken.split_bytes,
+            tail_bases_bytes=taken.tail_bases_bytes,
+            scratch_bytes=taken.scratch_bytes,
+            reused_bytes=self.arena.pool_bytes if policy is Policy.RECYCLE else 0,
+        )
 
     def load(self, key: ProvingKey, run: Run) -> None:
         """Makes a key resident before a job asks for it."""
@@ -138,19 +151,6 @@ class Prover:
         self.evict()
         self.backend.close()
         self.arena.close()
-
-
-def predict(workload: Workload, tail: TailProfile, arena: Arena, policy: Policy) -> Need:
-    """What the job will hold at its peak, from sizes that are known before it starts."""
-    k = workload.num_circuits
-    return Need(
-        rss_now_bytes=rss_bytes(),
-        abc_bytes=3 * k * workload.domain_size * FR_BYTES,
-        assignment_bytes=k * workload.num_wires * FR_BYTES,
-        split_bytes=tail.split_bytes(workload.num_wires, k),
-        tail_bases_bytes=tail.bases_bytes,
-        reused_bytes=arena.pool_bytes if policy is Policy.RECYCLE else 0,
-    )
 
 
 def _synthesize(workload: Workload, instances: list[Instance], scope: Scope, run: Run) -> list[list[int]]:

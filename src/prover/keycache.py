@@ -9,6 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
+from prover.backends import Backend
 from prover.errors import BadFile, Mismatch
 from prover.files.container import open_key, write_key
 from prover.keys import ProvingKey
@@ -31,6 +32,8 @@ class KeyCache:
 
     def __init__(self, folder: Path | None = None, threads: int = 2) -> None:
         self.folder, self.threads = folder or cache_dir() / "keys", threads
+        self.backend: Backend | None = None
+        """Whose fixed-base multiplication a setup uses; the CPU's when None."""
         self._open: dict[bytes, ProvingKey] = {}
         self._hashed: OrderedDict[int, tuple[R1cs, bytes]] = OrderedDict()
         """Hashes of the circuits seen last, by identity: a large one takes seconds."""
@@ -77,7 +80,8 @@ class KeyCache:
             return None
 
     def _make(self, r1cs: R1cs, digest: bytes, run: Run) -> ProvingKey:
-        key = test_setup(r1cs, run, threads=self.threads)
+        bases = self.backend.fixed_bases() if self.backend is not None else None
+        key = test_setup(r1cs, run, threads=self.threads, bases=bases)
         path = self.path_of(digest)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -38,6 +38,15 @@ class TailProfile:
         return G1_BYTES * (self.a + self.b + self.l) + G2_BYTES * self.b
 
 
+@dataclass(frozen=True, slots=True)
+class HostNeed:
+    """What a backend takes from a job's scope during the prove call."""
+
+    split_bytes: int = 0
+    tail_bases_bytes: int = 0
+    scratch_bytes: int = 0
+
+
 def measure(key: ProvingKey, assignment: U64) -> TailProfile:
     """The profile of one (num_wires, 4) Montgomery assignment."""
     one = np.array([(FR_MONT >> 64 * i) & (2**64 - 1) for i in range(FR_LIMBS)], np.uint64)

@@ -24,7 +24,7 @@ from prover.setup import test_setup as make_key
 from prover.verify import verify
 from prover.wire import Outcome, Policy, Stage
 
-WASTE = ToxicWaste(tau=0x1234567, alpha=3, beta=5, gamma=1, delta=7)
+WASTE = ToxicWaste(tau=0x1234567, alpha=3, beta=5, gamma=11, delta=7)
 FIXED = [Blinding(r=11, s=13), Blinding(r=17, s=19)]
 
 

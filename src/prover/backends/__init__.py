@@ -5,7 +5,7 @@ Values cross this seam in one form: Fr (n, 4) and points affine, Montgomery limb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,9 +13,18 @@ import numpy.typing as npt
 
 from prover.arena import Scope
 from prover.keys import ProvingKey, QueryName
+from prover.profile import HostNeed, TailProfile
 from prover.run import Run
 
 U64 = npt.NDArray[np.uint64]
+
+
+class FixedBases(Protocol):
+    """Multiples of the generators of G1 and G2, wherever they are computed; scalars (n, 4) Montgomery."""
+
+    def g1(self, scalars: U64, *, progress: Callable[[int], None] | None = None) -> U64: ...
+    def g2(self, scalars: U64, *, progress: Callable[[int], None] | None = None) -> U64: ...
+    def close(self) -> None: ...
 
 
 class ResidentKey(Protocol):
@@ -27,7 +36,7 @@ class ResidentKey(Protocol):
 
 
 class Split(Protocol):
-    """The assignments of a job's circuits taken apart: zeros, ones (bit vectors), tail scalars and gathered tail bases."""
+    """The assignments of a job taken apart: zeros, ones (bit vectors), tail scalars and gathered tail bases."""
 
     def close(self) -> None:
         """Drops every view of arena memory, so that its buffers can be released."""
@@ -71,5 +80,11 @@ class Backend(Protocol):
 
     def tail_msm(self, key: ResidentKey, split: Split, query: QueryName, run: Run, circuit: int) -> U64:
         """Sum of scalar times point over the significant scalars."""
+
+    def host_need(self, key: ProvingKey, tail: TailProfile, num_circuits: int) -> HostNeed:
+        """Host memory that `prep_msm` will take from the scope."""
+
+    def fixed_bases(self) -> FixedBases:
+        """Multiples of the generators, for a test setup."""
 
     def close(self) -> None: ...

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from prover.arena import Scope
-from prover.backends import ResidentKey, Scalars, Split
+from prover.backends import FixedBases, ResidentKey, Scalars, Split
+from prover.backends.cpu.fixed_base import FixedBase
 from prover.keys import U64, ProvingKey, Query, QueryName
+from prover.profile import HostNeed, TailProfile
 from prover.reference.groups import G1, G2, Group
 from prover.reference.scalars import from_array, h_scalars
 from prover.run import Run
@@ -75,6 +77,12 @@ class ReferenceBackend:
         assert isinstance(split, ReferenceSplit)
         tail = [0 if value == 1 else value for value in split.assignments[circuit]]
         return self._query_sum(key, query, tail, "msm", Stage.TAIL_MSM, run, circuit)
+
+    def host_need(self, key: ProvingKey, tail: TailProfile, num_circuits: int) -> HostNeed:
+        return HostNeed()
+
+    def fixed_bases(self) -> FixedBases:
+        return FixedBase(1)
 
     def close(self) -> None:
         """Holds nothing."""

@@ -181,7 +181,9 @@ class Worker:
             raise BadRequest(NO_SUCH_PROOF.format(kind=request.kind))
         with run.stage(Stage.SETUP):
             prover = self._prover(request.backend or self._options.backend, run)
-            workload = self._made().of(request, run)
+            made = self._made()
+            made.use(prover.backend)
+            workload = made.of(request, run)
         job.num_circuits = workload.num_circuits
         prepared_ms = (now() - (job.started_ns or now())) / 1e6
         policy = job.policy or Policy.RECYCLE

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from prover.backends import Backend
 from prover.builtin import BuiltinWorkload
 from prover.circuits.circuit import Circuit
 from prover.circuits.registry import build
@@ -70,6 +71,10 @@ class Workloads:
         """
         circuit = _kept(self._circuits, name, lambda: build(name), KEPT_CIRCUITS)
         return BuiltinWorkload(circuit, num_circuits, self._keys, threads=self._threads)
+
+    def use(self, backend: Backend) -> None:
+        """Test keys that do not exist yet are made on this backend."""
+        self._keys.backend = backend
 
     def key_file(self, request: JobRequest, key: ProvingKey) -> str | None:
         """Where whoever wants to check a proof again finds its key."""

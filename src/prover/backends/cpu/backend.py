@@ -17,7 +17,8 @@ from prover import wire
 from prover.arena import Scope
 from prover.backends import ResidentKey, Scalars, Split
 from prover.backends.cpu.batch_sum import batch_sum
-from prover.backends.cpu.digits import recode
+from prover.backends.cpu.digits import Room, recode, windows_of
+from prover.backends.cpu.fixed_base import FixedBase
 from prover.backends.cpu.msm import CHUNK, bucket_msm
 from prover.backends.cpu.ntt import Twiddles, bit_reverse, dif, dit, quotient_in_place, twiddles
 from prover.backends.cpu.points import add
@@ -26,8 +27,9 @@ from prover.backends.cpu.warm import compile_kernels
 from prover.backends.cpu.workers import Tick, Workers
 from prover.keys import HBasis, ProvingKey, QueryName
 from prover.params import COSET_BELLMAN, ROOT_BELLMAN, ROOT_SNARKJS, R, root_of_unity
+from prover.profile import HostNeed, TailProfile
 from prover.run import Run, now
-from prover.wire import Stage
+from prover.wire import Owner, Stage
 
 U64 = npt.NDArray[np.uint64]
 FR_BYTES = 32
@@ -38,6 +40,11 @@ class CpuKey:
     """A key as the kernels want it: writable-typed, aligned, contiguous; mapped pages stay mapped pages."""
 
     key: ProvingKey
+    room: Room | None = None
+    """The job's scratch, between `prep_msm` and the split's `close`."""
+
+    def leave_room(self) -> None:
+        self.room = None
 
     def close(self) -> None:
         """Nothing of its own to give back."""
@@ -110,11 +117,17 @@ class CpuBackend:
     def msm_h(self, key: ResidentKey, h: Scalars, run: Run, circuit: int) -> U64:
         assert isinstance(h, CpuScalars) and h.values is not None
         points = key.key.h_query
-        return self._msm(points, h.values[: len(points)], None, run, Stage.MSM_H, circuit, "h")
+        return self._msm(key, points, h.values[: len(points)], None, run, Stage.MSM_H, circuit, "h")
 
     def prep_msm(self, key: ResidentKey, assignments: Sequence[U64], scope: Scope, run: Run) -> CpuSplit:
+        assert isinstance(key, CpuKey)
+        count = min(CHUNK, len(key.key.h_query))
+        magnitudes = scope.array("msm magnitudes", Owner.SCRATCH, (count, 4), stage=Stage.PREP_MSM)
+        rows = scope.array("msm digits", Owner.SCRATCH, (count * windows_of(count),), np.int16, stage=Stage.PREP_MSM)
+        key.room = Room(magnitudes, rows)
         with self._span("split", run, Stage.PREP_MSM, None, "wire", key.key.num_wires * len(assignments)) as work:
             result = split(key.key, assignments, scope, run, self._workers)
+            result.on_close = key.leave_room
             gathered = sum(q.bases.nbytes for q in result.queries.values())
             work.moved_bytes = sum(x.nbytes for x in assignments) + 2 * gathered + sum(x.nbytes for x in result.scalars)
         return result
@@ -133,22 +146,32 @@ class CpuBackend:
         assert isinstance(split, CpuSplit)
         stage = Stage.B_G2_MSM if query is QueryName.B_G2 else Stage.TAIL_MSM
         tail = split.queries[query]
-        return self._msm(tail.bases, split.scalars[circuit], tail.rows, run, stage, circuit, str(query))
+        return self._msm(key, tail.bases, split.scalars[circuit], tail.rows, run, stage, circuit, str(query))
+
+    def host_need(self, key: ProvingKey, tail: TailProfile, num_circuits: int) -> HostNeed:
+        count = min(CHUNK, len(key.h_query))
+        scratch_bytes = count * (FR_BYTES + 2 * windows_of(count))
+        return HostNeed(tail.split_bytes(key.num_wires, num_circuits), tail.bases_bytes, scratch_bytes)
+
+    def fixed_bases(self) -> FixedBase:
+        return FixedBase(self.threads)
 
     def close(self) -> None:
         self._workers.close()
 
     def _msm(
-        self, points: U64, scalars: U64, rows: npt.NDArray[np.uint32] | None, run: Run, stage: Stage, circuit: int,
-        what: str,
+        self, key: ResidentKey, points: U64, scalars: U64, rows: npt.NDArray[np.uint32] | None, run: Run,
+        stage: Stage, circuit: int, what: str,
     ) -> U64:  # fmt: skip
         """Sum over points[i] * scalars[rows[i]], in chunks that bound the digits' memory."""
+        assert isinstance(key, CpuKey)
         total = np.zeros(points.shape[1:], np.uint64)
         for low in range(0, len(points), CHUNK):
             part = slice(low, min(low + CHUNK, len(points)))
             count = part.stop - low
             with self._span(f"recode {what}", run, stage, circuit, "fr_mul", count, count * (3 * FR_BYTES)):
-                digits = recode(scalars[part] if rows is None else tail_rows(scalars, rows[part]), self._workers)
+                chosen_scalars = scalars[part] if rows is None else tail_rows(scalars, rows[part])
+                digits = recode(chosen_scalars, self._workers, room=key.room)
             moved = int(digits.nonzero.sum()) * _point_bytes(points) + digits.rows.nbytes
             with self._span(f"msm {what}", run, stage, circuit, "point_add", digits.additions, moved):
                 tick = _ticker(run, stage, circuit, f"windows of {what}")

@@ -43,15 +43,40 @@ class Digits:
         return int(self.nonzero.sum()) + used * (2 << (self.window - 1))
 
 
-def recode(scalars: U64, workers: Workers, window: int | None = None) -> Digits:
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Working memory of `recode` that outlives a call, so that a job's ledger can hold it."""
+
+    magnitudes: U64
+    """(n, 4)"""
+    rows: npt.NDArray[np.int16]
+    """(n * windows_of(n),)"""
+
+    def hold(self, windows: int, count: int) -> npt.NDArray[np.int16] | None:
+        """(windows, count) of the room's rows; None where they do not fit."""
+        size = windows * count
+        return self.rows[:size].reshape(windows, count) if size <= len(self.rows) else None
+
+
+def windows_of(count: int) -> int:
+    """Windows that `recode` chooses for so many scalars of full length."""
+    longest = R.bit_length() - 1
+    histogram = np.zeros(257, np.int64)
+    histogram[longest] = count
+    return _window_count(longest, best_window(histogram))
+
+
+def recode(scalars: U64, workers: Workers, window: int | None = None, room: Room | None = None) -> Digits:
     """Digits of Montgomery scalars.
 
     Args:
         scalars: (n, 4).
         window: bits a digit, 2 to 16; by default the cheapest for these scalars.
+        room: overwritten, and part of the result; memory is allocated where it is None or too small.
     """
     count = len(scalars)
-    magnitudes = np.empty((count, 4), np.uint64)
+    fits = room is not None and count <= len(room.magnitudes)
+    magnitudes = room.magnitudes[:count] if room is not None and fits else np.empty((count, 4), np.uint64)
     pieces = ranges(count, 4 * workers.threads, 256)
     lengths = np.zeros((max(1, len(pieces)), 257), np.int64)
     workers.run(
@@ -64,7 +89,8 @@ def recode(scalars: U64, workers: Workers, window: int | None = None) -> Digits:
     window = window or best_window(histogram)
     longest = int(np.flatnonzero(histogram).max(initial=0))
     windows = _window_count(longest, window)
-    rows = np.empty((windows, count), np.int16)
+    held = room.hold(windows, count) if room is not None else None
+    rows = np.empty((windows, count), np.int16) if held is None else held
     nonzero = np.zeros((max(1, len(pieces)), windows), np.int64)
     workers.run(
         [

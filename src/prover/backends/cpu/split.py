@@ -6,7 +6,7 @@ its tail scalar there is 0 and its bit says the rest. Bases of the tail are gath
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -48,8 +48,11 @@ class CpuSplit:
     wires: U32 | None
     """(t,), rising."""
     queries: dict[QueryName, TailQuery]
+    on_close: Callable[[], None] = lambda: None
+    """Lets go of whatever else lives in the job's buffers."""
 
     def close(self) -> None:
+        self.on_close()
         self.ones.clear()
         self.scalars.clear()
         self.queries.clear()

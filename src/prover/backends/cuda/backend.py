@@ -19,14 +19,18 @@ from prover.backends import ResidentKey, Scalars, Split
 from prover.backends.cuda import compile as compiler
 from prover.backends.cuda.device import Device
 from prover.backends.cuda.failures import DeviceLost, OutOfDeviceMemory
+from prover.backends.cuda.fixed_base import FixedBase
 from prover.backends.cuda.fold import fold
 from prover.backends.cuda.launch import FR_BYTES, Memory, Window, ceil_div
 from prover.backends.cuda.msm import G1, G2, Curve, Msm
 from prover.backends.cuda.ntt import Ntt, field_array
 from prover.backends.cuda.resident import CudaKey
+from prover.backends.cuda.setup import resident_setup
 from prover.backends.cuda.sort import Classes, ScalarSource, classify
 from prover.keys import HBasis, ProvingKey, QueryName
 from prover.params import COSET_BELLMAN, ROOT_BELLMAN, ROOT_SNARKJS, R, root_of_unity
+from prover.profile import HostNeed, TailProfile
+from prover.r1cs.matrices import R1cs
 from prover.run import Run, now
 from prover.wire import Stage
 
@@ -80,6 +84,8 @@ class CudaBackend:
         self.pinner = self._device
         """Page-locks an arena's buffers, so that copies run at the speed of the bus."""
         self._plans: tuple[object, list[Ntt]] | None = None
+        self._made: dict[int, CudaKey] = {}
+        """Keys made on the card and not yet handed out, by identity of their `ProvingKey`."""
         self._is_loaded = False
         self._lost: DeviceLost | None = None
 
@@ -107,7 +113,22 @@ class CudaBackend:
 
     def load_key(self, key: ProvingKey, run: Run) -> CudaKey:
         with self._guarded():
-            return CudaKey(key, self._device, run)
+            made = self._made.pop(id(key), None)
+            return CudaKey(key, self._device, run) if made is None else made
+
+    def resident_setup(self, r1cs: R1cs, run: Run) -> ProvingKey:
+        """A test key that exists on the card alone; `load_key` hands it out once."""
+        with self._guarded():
+            made = resident_setup(r1cs, self._device, run, threads=len(os.sched_getaffinity(0)))
+        self._made[id(made.key)] = made
+        return made.key
+
+    def host_need(self, key: ProvingKey, tail: TailProfile, num_circuits: int) -> HostNeed:
+        return HostNeed()
+
+    def fixed_bases(self) -> FixedBase:
+        """Points of a setup, multiplied on this card."""
+        return FixedBase(self._device)
 
     def ntt_h(self, key: ResidentKey, a: U64, b: U64, c: U64, run: Run, circuit: int) -> CudaScalars:
         with self._verb(run, Stage.NTT_H, circuit):

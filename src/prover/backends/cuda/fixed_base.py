@@ -43,12 +43,16 @@ class FixedBase:
         """The same with scalars and points on the device."""
         points = self._launcher.empty(max(1, count) * curve.affine_bytes)
         if count:
-            self._launcher.launch(
-                f"{curve.name}_multiply_table", min(ceil_div(count, 128), self._launcher.num_sms * 16), 128,
-                self._table(curve), scalars, count, points, ops=32 * count, op=curve.complete_op,
-                moved_bytes=count * (FR_BYTES + curve.affine_bytes),
-            )  # fmt: skip
+            self.into(curve, scalars, count, points)
         return points
+
+    def into(self, curve: Curve, scalars: Memory, count: int, points: Memory) -> None:
+        """The same into device memory that is there already."""
+        self._launcher.launch(
+            f"{curve.name}_multiply_table", min(ceil_div(count, 128), self._launcher.num_sms * 16), 128,
+            self._table(curve), scalars, count, points, ops=32 * count, op=curve.complete_op,
+            moved_bytes=count * (FR_BYTES + curve.affine_bytes),
+        )  # fmt: skip
 
     def close(self) -> None:
         self._tables.clear()

@@ -32,34 +32,52 @@ class DeviceQuery:
     """Query whose classification of the scalars this one shares: itself, or one with the same wires."""
 
 
+def require_room(key_bytes: int, device: Device) -> None:
+    """Raises OutOfDeviceMemory where a key of this size would leave too little for a proof."""
+    for attempt in range(2):
+        free, total = device.memory_bytes
+        if key_bytes <= free - WORKING_SHARE * total:
+            return
+        if attempt == 0:
+            device.trim()
+    raise OutOfDeviceMemory(key_bytes, free, device.name)
+
+
 class CudaKey:
     """Implements `prover.backends.ResidentKey`."""
 
     def __init__(self, key: ProvingKey, device: Device, run: Run) -> None:
         self.key, self._device, self._run = key, device, run
-        free = device.memory_bytes[0]
-        if key.size_bytes > free - WORKING_SHARE * device.memory_bytes[1]:
-            device.trim()
-            free = device.memory_bytes[0]
-            if key.size_bytes > free - WORKING_SHARE * device.memory_bytes[1]:
-                raise OutOfDeviceMemory(key.size_bytes, free, device.name)
-        self._buffer_id = (1 << 40) + now() % (1 << 40)
+        require_room(key.size_bytes, device)
         began = now()
         self._done_bytes = 0
         self.h = self._upload(key.h_query)
         self.queries: dict[QueryName, DeviceQuery] = {}
         for name in QueryName:
             self._add(name)
-        run.emit(
-            wire.BufferAllocated(
-                t_ns=now(), buffer_id=self._buffer_id, job_id=run.job_id, label="proving key", owner=wire.Owner.SRS,
-                place=wire.Place.DEVICE, size_bytes=key.size_bytes, stage=Stage.SRS, device=device.name,
-            )
-        )  # fmt: skip
+        self._announce()
         run.emit(
             wire.Span(
                 t_ns=now(), job_id=run.job_id, name="upload key", begin_ns=began, stage=Stage.SRS,
                 lane=f"cuda:{device.index} copy", moved_bytes=key.size_bytes,
+            )
+        )  # fmt: skip
+
+    @staticmethod
+    def of(key: ProvingKey, device: Device, run: Run, h: Memory, queries: dict[QueryName, DeviceQuery]) -> CudaKey:
+        """A key whose points are on the card already."""
+        made = CudaKey.__new__(CudaKey)
+        made.key, made._device, made._run, made.h, made.queries = key, device, run, h, queries
+        made._announce()
+        return made
+
+    def _announce(self) -> None:
+        self._buffer_id = (1 << 40) + now() % (1 << 40)
+        self._run.emit(
+            wire.BufferAllocated(
+                t_ns=now(), buffer_id=self._buffer_id, job_id=self._run.job_id, label="proving key",
+                owner=wire.Owner.SRS, place=wire.Place.DEVICE, size_bytes=self.key.size_bytes, stage=Stage.SRS,
+                device=self._device.name,
             )
         )  # fmt: skip
 
