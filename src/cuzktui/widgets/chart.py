@@ -73,29 +73,37 @@ def draw_area(
 ) -> None:  # fmt: skip
     """The filled area, coloured by owner, and by the gap where a gap is."""
     rows = area((top - scale.low) / (scale.high - scale.low), scale.rows, glyphs)
-    roles = _cell_roles(axis, scale, bands, gaps)
+    tops = np.nan_to_num(top).reshape(axis.cells, axis.dots_wide).max(axis=1)
+    roles = _cell_roles(axis, scale, bands, tops, gaps)
     letters = "".join([*(letter for _, _, letter in STACK), *(letter for _, letter in REST)])
     for row, text in enumerate(rows):
         if glyphs.mode == "ascii":
-            ids = _cell_bands(axis, scale, bands, row)
+            ids = _cell_bands(axis, scale, bands, tops, row)
             text = "".join(letters[i] if c == "#" else c for c, i in zip(text, ids.tolist(), strict=True))
         grid.fill(x, y + row, text, roles[row])
 
 
-def _cell_bands(axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], row: int) -> NDArray[np.int64]:
-    """Band of each cell of a row, judged at the cell's middle; the owners' first, then those of `REST`."""
-    value = scale.high - (row + 0.5) * (scale.high - scale.low) / scale.rows
+def _cell_bands(
+    axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], tops: NDArray[np.float64], row: int
+) -> NDArray[np.int64]:
+    """Band of each cell of a row, the owners' first, then those of `REST`.
+
+    A cell is judged at its middle, or just under the top of the area where that lies lower.
+    """
+    middle = scale.high - (row + 0.5) * (scale.high - scale.low) / scale.rows
+    value = np.minimum(middle, np.nextafter(tops, 0.0))
     by_cell = bands.reshape(BANDS, axis.cells, axis.dots_wide).max(axis=2)
     return (by_cell <= value).sum(axis=0)
 
 
 def _cell_roles(
-    axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], gaps: list[tuple[int, int]]
-) -> list[bytes]:
+    axis: TimeAxis, scale: ByteScale, bands: NDArray[np.float64], tops: NDArray[np.float64],
+    gaps: list[tuple[int, int]],
+) -> list[bytes]:  # fmt: skip
     table = np.array([*(role for _, role, _ in STACK), *(role for role, _ in REST)], dtype=np.uint8)
     rows = []
     for row in range(scale.rows):
-        roles = table[_cell_bands(axis, scale, bands, row)]
+        roles = table[_cell_bands(axis, scale, bands, tops, row)]
         for begin_ns, end_ns in gaps:
             first, last = max(0, axis.cell(begin_ns)), axis.cell(end_ns)
             roles[first : max(0, last + 1)] = Role.GAP
