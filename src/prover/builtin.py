@@ -18,7 +18,6 @@ from prover.r1cs.matrices import R1cs
 from prover.run import Run
 from prover.wire import Stage
 
-
 _profiles: dict[bytes, TailProfile] = {}
 """By circuit hash; a handful of numbers each."""
 

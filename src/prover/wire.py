@@ -319,8 +319,8 @@ class CollectorCost(Event, frozen=True, kw_only=True, tag="collector_cost"):
 
 
 AnyEvent = (
-    Hello | State | Dropped | JobSubmitted | JobPredicted | StageBegan | StageEnded | Progress | Span | InnerEnded | OuterEnded
-    | BufferAllocated | BufferTouched | BufferReleased | BufferLeaked | JobEnded | PolicyChanged | Notice
+    Hello | State | Dropped | JobSubmitted | JobPredicted | StageBegan | StageEnded | Progress | Span | InnerEnded
+    | OuterEnded | BufferAllocated | BufferTouched | BufferReleased | BufferLeaked | JobEnded | PolicyChanged | Notice
     | MemSample | CpuSample | HostSample | GpuSample | ProcessSeen | ProcessEnded | SourceChanged | LogLine
     | Marker | CollectorCost
 )  # fmt: skip
