@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cuzktui.analysis.alarms import Alarm
 from cuzktui.analysis.attribution import Attribution
 from cuzktui.analysis.forecast import Forecast
 from cuzktui.model.snapshot import JobView, Lens, Snapshot
+from cuzktui.trial import Trial
 from cuzktui.widgets.dots import GLYPHS, Glyphs
 from cuzktui.widgets.frame import Words
-from prover.wire import Policy
+from prover.wire import Policy, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,10 @@ class View:
     gap_explained_percent: float | None = None
     forecast: Forecast | None = None
     """What is to come, while a job runs."""
+    alarms: tuple[Alarm, ...] = ()
+    """Troubles under way, the most pressing first."""
+    trial: Trial | None = None
+    """The experiment that runs, or the last one."""
     job_id: str = ""
     """A job picked from the list; empty is the running or newest one."""
 
@@ -77,9 +83,12 @@ class View:
 
     @property
     def is_service_busy(self) -> bool:
-        """The prover does work of its own (compiling, setup) while no job runs."""
+        """The prover does work of its own (compiling, setup) while no job runs, or one that waits for it."""
         job, service = self.job, self.snapshot.service
-        return service is not None and service.stage_now is not None and (job is None or job.is_done)
+        if service is None or service.stage_now is None:
+            return False
+        stage = job.stage_now if job is not None else None
+        return job is None or job.is_done or stage is None or stage.stage is Stage.QUEUE
 
     @property
     def is_stranger(self) -> bool:

@@ -36,6 +36,7 @@ from prover.wire import (
     GpuSample,
     InnerEnded,
     JobEnded,
+    JobSubmitted,
     Notice,
     Outcome,
     Owner,
@@ -47,6 +48,7 @@ from prover.wire import (
     Span,
     Stage,
     StageBegan,
+    StageEnded,
 )
 
 PANELS = (
@@ -368,3 +370,17 @@ def test_a_gap_longer_than_the_lens_is_followed_and_said_so() -> None:
     scene.wait(800)
     text = lens.lens_grid(view_of(fold(scene.events)), 46, 20).text()
     assert "20 ms a dot · last 1.68 s" in text and "9.80 s to fall" in text
+
+
+def test_a_job_that_waits_for_the_compiler_shows_the_compiler() -> None:
+    scene = Scene()
+    opening(scene)
+    scene.add(StageBegan(t_ns=scene.t_ns, job_id="", stage=Stage.COMPILE))
+    scene.add(Progress(t_ns=scene.t_ns, job_id="", stage=Stage.COMPILE, done=3, total=6, unit="kernel", what="NTT"))
+    job = JobSubmitted(t_ns=scene.t_ns, job_id="job-1", circuit="cubic", num_circuits=1, policy=Policy.RECYCLE)
+    scene.add(job)
+    scene.add(StageBegan(t_ns=scene.t_ns, job_id="job-1", stage=Stage.QUEUE))
+    assert "3 of 6 kernels NTT" in synthesis.synthesis_grid(view_of(fold(scene.events)), 40, 8).text()
+    scene.add(StageEnded(t_ns=scene.t_ns, job_id="job-1", stage=Stage.QUEUE))
+    scene.add(StageBegan(t_ns=scene.t_ns, job_id="job-1", stage=Stage.SETUP))
+    assert "setup" in synthesis.synthesis_grid(view_of(fold(scene.events)), 40, 8).text()
