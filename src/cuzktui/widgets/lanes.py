@@ -64,7 +64,8 @@ def stage_blocks(jobs: Iterable[JobView], now_ns: int) -> list[Block]:
             name = f"{'gap' if is_small else 'GAP'} {fmt.duration(gap_ns)}"
             role = Role.STAGE_VERIFY if is_small else Role.GAP
             gaps.append(Block(job.inner_end_ns, job.inner_end_ns + gap_ns, name, role))
-    return stages + gaps
+    # waiting is drawn under what was waited for
+    return sorted(stages, key=lambda block: block.name != Stage.QUEUE) + gaps
 
 
 def cause_blocks(process: ProcessView, axis: TimeAxis) -> list[Block]:
