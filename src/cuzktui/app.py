@@ -16,18 +16,21 @@ from textual.app import App
 from textual.binding import Binding
 
 from cuzktui import messages
-from cuzktui.desk import CHOICES, Control, Desk
+from cuzktui.desk import CHOICES, POLICY_LINES, Control, Desk
 from cuzktui.exporting import export_trace
 from cuzktui.feed import Feed
-from cuzktui.keymap import KEYS
+from cuzktui.keymap import bindings
 from cuzktui.model.snapshot import Snapshot
 from cuzktui.options import Options, resolved
+from cuzktui.pages import page, write_page, write_trial
 from cuzktui.screens.choice import ChoiceScreen
 from cuzktui.screens.help import HelpScreen
 from cuzktui.screens.main import MainScreen
+from cuzktui.screens.page import PageScreen
 from cuzktui.sources.base import Source
 from cuzktui.theme import theme_of
 from cuzktui.told import Told
+from cuzktui.trial import Trial
 from cuzktui.viewpoint import Viewpoint
 from cuzktui.widgets.canvas import Look
 from cuzktui.widgets.dots import GLYPHS
@@ -50,17 +53,7 @@ class ConsoleApp(App[int]):
     CSS_PATH: ClassVar[str] = "console.tcss"
     TITLE = "cuzktui"
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
-    BINDINGS: ClassVar[list[Binding]] = [  # type: ignore[assignment]
-        Binding(
-            key.keys if key.action != "circuit" else number,
-            key.action if key.action != "circuit" else f"circuit({number})",
-            key.short or key.action,
-            show=False,
-            priority=key.action == "leave",
-        )
-        for key in KEYS
-        for number in (key.keys.split(",") if key.action == "circuit" else [""])
-    ]
+    BINDINGS: ClassVar[list[Binding]] = bindings()  # type: ignore[assignment]
 
     def __init__(self, source: Source, *, control: Control | None = None, options: Options | None = None) -> None:
         self.options = resolved(options or Options(), os.environ)
@@ -68,14 +61,14 @@ class ConsoleApp(App[int]):
         self.feed = Feed(source)
         self.demo_feed: Feed | None = None
         self.viewpoint = Viewpoint()
-        self.desk = Desk(control, post=self._post, say=self.say)
+        self.desk = Desk(control, post=self._post, say=self.say, trial_is_done=self._trial_done)
         self.graph, self.palette = self.options.graph, self.options.palette
         self.look = Look(styles(self.palette))
         self.main = MainScreen(self.look)
         self.with_mapped = False
         self.pair_shown: tuple[str, ...] = ()
         """Two jobs of a replay that are set side by side."""
-        self._told = Told()
+        self._told, self._warned = Told(), frozenset[str]()
         self._ticks = 0
         self._cpu_mark = (time.monotonic(), time.process_time())
         self._ui_cpu_percent: float | None = None
@@ -129,6 +122,7 @@ class ConsoleApp(App[int]):
         if self._ticks % TICKS_A_PICTURE == 0:
             self._measure()
             self._show()
+            self._warn()
         elif (lens := self.shown_feed.snapshot.lens) is not None and lens.is_open:
             self._show(lens_only=True)
 
@@ -142,7 +136,9 @@ class ConsoleApp(App[int]):
         if self.main.is_mounted:
             self.set_class(self.graph == "ascii", "-ascii")
             with self.batch_update():
-                self.main.show(self.view(), lens_only=lens_only)
+                self.main.show(view := self.view(), lens_only=lens_only)
+                if isinstance(self.screen, PageScreen):
+                    self.screen.show(view)
 
     def view(self) -> View:
         """What the panels draw now."""
@@ -174,11 +170,20 @@ class ConsoleApp(App[int]):
             ui_cpu_percent=self._ui_cpu_percent,
             is_read_only=self.options.is_read_only or (self.desk.control is None and not snapshot.is_replay),
             job_id=at.job_id,
+            alarms=told.alarms if not is_demo else (),
+            trial=self.desk.lab.trial,
         )
 
     def _pair(self, snapshot: Snapshot) -> tuple[str, ...]:
         """The jobs to set side by side: those that were asked for together, in a replay the ones that `x` chose."""
         return self.pair_shown if snapshot.is_replay else self.desk.pair
+
+    def _warn(self) -> None:
+        """Keeps a new alarm among the notices, once."""
+        for alarm in self._told.alarms if self.demo_feed is None else ():
+            if alarm.key not in self._warned:
+                self._warned |= {alarm.key}
+                self.say(alarm.text, alarm.level)
 
     def say(self, text: str, level: str = "info") -> None:
         """Shows a sentence now, and keeps it among the notices unless it is but a hint."""
@@ -230,6 +235,18 @@ class ConsoleApp(App[int]):
     def action_help(self) -> None:
         self.push_screen(HelpScreen())
 
+    def action_page(self, name: str) -> None:
+        self.push_screen(page(name, self.look, self.view()))
+
+    def action_export_page(self) -> None:
+        if isinstance(self.screen, PageScreen):
+            name, view = self.screen.page, self.view()
+            self.desk.in_background(lambda: write_page(name, view, self.export_folder))
+
+    @property
+    def export_folder(self) -> Path:
+        return self.options.export_folder or Path.cwd()
+
     def on_chart_zoomed(self, message: messages.ChartZoomed) -> None:
         self.action_zoom(message.steps)
 
@@ -275,6 +292,15 @@ class ConsoleApp(App[int]):
             self.viewpoint = self.viewpoint.live()
             self.desk.prove_pair()
 
+    def action_experiment(self) -> None:
+        if self._may_ask():
+            self.desk.experiment(self.feed.snapshot)
+            if self.desk.lab.trial is not None:
+                self.action_page("experiment")
+
+    def _trial_done(self, trial: Trial) -> None:
+        self.desk.in_background(lambda: write_trial(trial, self.export_folder) if trial.runs else trial.ended)
+
     def action_cancel(self) -> None:
         if self._may_ask():
             self.desk.cancel(self.feed.snapshot)
@@ -294,7 +320,7 @@ class ConsoleApp(App[int]):
             if name is not None:
                 self.desk.set_policy(Policy(name))
 
-        self.push_screen(ChoiceScreen("memory of the next jobs", _POLICY_LINES, names, self.desk.policy.value), chosen)
+        self.push_screen(ChoiceScreen("memory of the next jobs", POLICY_LINES, names, self.desk.policy.value), chosen)
 
     def action_restart(self) -> None:
         self.desk.in_background(self.feed.source.restart_prover, "the prover is starting")
@@ -306,8 +332,7 @@ class ConsoleApp(App[int]):
         elif recording is None:
             self.say("nothing to export: this console does not record", "warning")
         else:
-            folder = self.options.export_folder or Path.cwd()
-            self.desk.in_background(lambda: export_trace(recording, folder))
+            self.desk.in_background(lambda: export_trace(recording, self.export_folder))
 
     def action_verify(self) -> None:
         self.desk.verify_again(self.snapshot)
@@ -329,7 +354,7 @@ class ConsoleApp(App[int]):
         self._look_from(Viewpoint())
 
     def action_leave(self) -> None:
-        if isinstance(self.screen, ChoiceScreen | HelpScreen):
+        if isinstance(self.screen, ChoiceScreen | HelpScreen | PageScreen):
             self.pop_screen()
             return
         others = self.desk.jobs_of_others(self.feed.snapshot) if self.feed.source.owns_prover else []
@@ -347,13 +372,6 @@ class ConsoleApp(App[int]):
 
 
 _SOURCE_NAMES = {"live": "embedded", "attached": "attached", "replay": "replay"}
-_POLICY_LINES = {
-    "sync-4k": "the call gives 4K pages back before it returns: the gap",
-    "sync-huge": "the same with huge pages: a short cliff",
-    "async-4k": "a thread behind the call gives 4K pages back",
-    "async-huge": "the same with huge pages",
-    "recycle": "buffers go to a pool for the next job",
-}
 
 
 def run(source: Source, *, control: Control | None = None, options: Options | None = None, mouse: bool = True) -> int:

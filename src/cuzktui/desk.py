@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from cuzktui.analysis.finding import SMALL_GAP_NS
 from cuzktui.model.snapshot import Snapshot
+from cuzktui.trial import Laboratory, Trial
 from cuzktui.verifying import verify_job
 from cuzktui.widgets.view import CircuitChoice
 from prover.errors import ProverError
@@ -19,6 +20,13 @@ T = TypeVar("T")
 FIRST_POLICY = Policy.SYNC_4K
 """Of the first demo proof of a console: the bug, kept as an exhibit."""
 NEXT_POLICY = Policy.RECYCLE
+POLICY_LINES = {
+    "sync-4k": "the call gives 4K pages back before it returns: the gap",
+    "sync-huge": "the same with huge pages: a short cliff",
+    "async-4k": "a thread behind the call gives 4K pages back",
+    "async-huge": "the same with huge pages",
+    "recycle": "buffers go to a pool for the next job",
+}
 PAIR_POLICIES = (Policy.SYNC_4K, Policy.ASYNC_4K)
 """The pair differs in one thing only: who gives the same pages back, the call or a thread behind it."""
 CHOICES = (
@@ -64,8 +72,16 @@ class Desk:
     """Job ids of the pair asked for last."""
     pair_is_wanted: bool = False
     """The second job of the pair is asked for once the first has ended."""
+    lab: Laboratory = field(init=False)
+    """Runs the experiment."""
+    trial_is_done: Callable[[Trial], None] = field(default=lambda _trial: None)
 
-    def ask(self, request: Callable[[Control], T], then: Callable[[T], None]) -> None:
+    def __post_init__(self) -> None:
+        self.lab = Laboratory(self._ask_for_trial, self.trial_is_done)
+
+    def ask(
+        self, request: Callable[[Control], T], then: Callable[[T], None], refused: Callable[[str], None] | None = None
+    ) -> None:
         """Asks in a thread; the answer, or the refusal as a sentence, comes back to the screen's thread."""
         control = self.control
         if control is None:
@@ -78,6 +94,8 @@ class Desk:
             except ProverError as error:
                 sentence = str(error)
                 self.post(lambda: self.say(sentence, "error"))
+                if refused is not None:
+                    self.post(lambda: refused(sentence))
             else:
                 self.post(lambda: then(answer))
 
@@ -105,6 +123,22 @@ class Desk:
             return
         self.in_background(lambda: verify_job(job))
 
+    def experiment(self, snapshot: Snapshot) -> None:
+        """Begins an experiment with the chosen circuit, unless jobs are in the way."""
+        if self.lab.is_busy:
+            return
+        if snapshot.running or snapshot.queued:
+            self.say("an experiment needs the prover to itself: wait for its jobs, or cancel them", "warning")
+            return
+        self.lab.begin(self.choice.circuit, self.choice.num_circuits, snapshot.t_ns)
+
+    def _ask_for_trial(self, circuit: str, count: int, policy: Policy, accepted: Callable[[str], None]) -> None:
+        def then(job_id: str) -> None:
+            self.own_jobs |= {job_id}
+            accepted(job_id)
+
+        self.ask(lambda control: control.submit(circuit, count, policy), then, self.lab.refused)
+
     def prove(self) -> None:
         """Asks for one proof of the chosen circuit."""
         choice, policy = self.choice, self.policy
@@ -128,7 +162,8 @@ class Desk:
         self.pair, self.pair_is_wanted = (job_id,), True
 
     def follow(self, snapshot: Snapshot) -> None:
-        """Asks for the second job of a pair as soon as the first has ended and given its memory back."""
+        """Asks for the second job of a pair, or the next of an experiment, as soon as the one before has ended."""
+        self.lab.follow(snapshot)
         if not self.pair_is_wanted or len(self.pair) != 1:
             return
         first = snapshot.find_job(self.pair[0])
@@ -146,7 +181,8 @@ class Desk:
         self.pair = (*self.pair[:1], job_id)
 
     def cancel(self, snapshot: Snapshot) -> None:
-        """Cancels the running job, else the next one in the queue."""
+        """Cancels the running job, else the next one in the queue, and with it the experiment."""
+        self.lab.stop("cancelled")
         job_id = snapshot.running or (snapshot.queued[0] if snapshot.queued else "")
         if not job_id:
             self.say("no job to cancel", "hint")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from textual.binding import Binding
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -36,6 +38,9 @@ KEYS = (
     Key("c", "c", "cancel", "cancel", "cancel the running job, or the next one in the queue", True),
     Key("o", "o", "policy", "policy", "choose how the next jobs give their memory back", True),
     Key("1,2,3,4,5", "1-5", "circuit", "", "choose the circuit that p and x prove", True),
+    Key("n", "n", "experiment", "experiment", "the chosen circuit under each policy, three times, with medians", True),
+    Key("k", "k", "page('compare')", "compare", "two jobs side by side: a pair, or the picked one and the newest"),
+    Key("w", "w", "page('post-mortem')", "why", "why the process ended, and its last thirty seconds"),
     Key("space", "space", "freeze", "freeze", "hold the picture; the recording goes on"),
     Key("left", "←", "scroll(-1)", "", "look further back"),
     Key("right", "→", "scroll(1)", "", "look further on; at the end the picture is live again"),
@@ -61,8 +66,11 @@ FOOTER_ORDER = (
     "cancel",
     "policy",
     "lens",
+    "page('post-mortem')",
     "freeze",
     "export",
+    "page('compare')",
+    "experiment",
     "verify",
     "demo",
     "help",
@@ -81,3 +89,18 @@ def by_action(action: str) -> Key:
         if key.action == action:
             return key
     raise KeyError(action)
+
+
+def bindings() -> list[Binding]:
+    """The table as Textual wants it; keys that carry a number give it to their action."""
+    return [
+        Binding(keys, action, key.short or key.action, show=False, priority=key.action == "leave")
+        for key in KEYS
+        for keys, action in _bound(key)
+    ]
+
+
+def _bound(key: Key) -> list[tuple[str, str]]:
+    if key.action != "circuit":
+        return [(key.keys, key.action)]
+    return [(number, f"circuit({number})") for number in key.keys.split(",")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cuzktui.analysis.alarms import Alarm, alarms
 from cuzktui.analysis.attribution import Attribution, attribute
 from cuzktui.analysis.finding import SMALL_GAP_NS, finding
 from cuzktui.analysis.forecast import Forecast, forecast
@@ -27,6 +28,8 @@ class Told:
     attribution: Attribution | None = None
     """Of a job that has ended."""
     gap_explained_percent: float | None = None
+    alarms: tuple[Alarm, ...] = ()
+    """Troubles under way; a recording that is shown again raises none."""
     is_final: bool = False
 
     def about(self, snapshot: Snapshot, job_id: str = "") -> Told:
@@ -36,7 +39,10 @@ class Told:
             return self
         sentence = finding(snapshot, job if job_id else None)
         role = Role.GOOD if sentence.startswith("no gap") else Role.GAP_LABEL
-        told = replace(self, snapshot=snapshot, job=job, words=[(sentence, role)] if sentence else ())
+        told = replace(
+            self, snapshot=snapshot, job=job, words=[(sentence, role)] if sentence else (),
+            alarms=() if snapshot.is_replay else alarms(snapshot),
+        )  # fmt: skip
         if job is None or not job.is_done:
             ahead = forecast(snapshot, job) if job is not None else None
             return replace(told, forecast=ahead, attribution=None, gap_explained_percent=None, is_final=False)

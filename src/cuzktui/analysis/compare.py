@@ -78,5 +78,11 @@ def markdown(rows: Sequence[Row], left_name: str, right_name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def as_dict(rows: Sequence[Row], left_name: str, right_name: str) -> dict[str, object]:
+    """The comparison as plain numbers, strings, lists and objects."""
+    figures = [{"key": r.key, "left": r.left, "right": r.right, "delta": r.delta} for r in rows]
+    return {"left": left_name, "right": right_name, "figures": figures}
+
+
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -53,7 +53,10 @@ def _pieces(view: View) -> Words:
         stage = f" in stage {ended.stage}" if ended.stage else ""
         who = "prover" if process.role == "prover" else "process"
         told: Words = [(f"{who} {ended.pid} ended{stage}: {ended.reason or 'no reason known'}", Role.BAD)]
+        told = [*told, ("  w tells why", Role.KEY)]
         return [*told, ("  r starts it again", Role.KEY)] if view.can_restart else told
+    if view.alarms:
+        return [(view.alarms[0].text, Role.BAD if view.alarms[0].level == "error" else Role.WARN)]
     error = next((n for n in reversed(snapshot.notices[-20:]) if n.level == "error"), None)
     if error is not None and snapshot.t_ns - error.t_ns < _FRESH_NS:
         return [(error.text, Role.BAD)]

@@ -70,6 +70,10 @@ def _does_something(key: Key, view: View) -> bool:
         return snapshot.running is not None or bool(snapshot.queued)
     if key.action == "restart":
         return view.can_restart and snapshot.process is not None and snapshot.process.ended is not None
+    if key.action == "page('post-mortem')":
+        return any(process.ended is not None for process in snapshot.processes.values())
+    if key.action == "page('compare')":
+        return sum(job.outer_end_ns is not None for job in snapshot.jobs) > 1
     if key.action == "lens":
         return bool(snapshot.lenses)
     if key.action == "verify":

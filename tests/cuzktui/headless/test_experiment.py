@@ -9,7 +9,7 @@ from cli_support import cuzktui
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuzktui.experiment import Spread, markdown, tabulate, turns
+from cuzktui.analysis.trials import Spread, markdown, tabulate, turns
 
 NAMES = ["sync-4k", "sync-huge", "async-4k", "async-huge", "recycle"]
 
