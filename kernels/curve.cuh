@@ -48,7 +48,7 @@ CUZK_CALL Xyzz<F> twice(const Xyzz<F>& p) {
 
 // a + b with both in XYZZ.
 template <class F>
-CUZK_INLINE Xyzz<F> add(const Xyzz<F>& a, const Xyzz<F>& b) {
+CUZK_CALL Xyzz<F> add(const Xyzz<F>& a, const Xyzz<F>& b) {
     if (a.is_infinity()) return b;
     if (b.is_infinity()) return a;
     const F u1 = a.x * b.zz, s1 = a.y * b.zzz;
@@ -61,7 +61,7 @@ CUZK_INLINE Xyzz<F> add(const Xyzz<F>& a, const Xyzz<F>& b) {
 
 // a + b with b affine.
 template <class F>
-CUZK_INLINE Xyzz<F> add(const Xyzz<F>& a, const Affine<F>& b) {
+CUZK_CALL Xyzz<F> add(const Xyzz<F>& a, const Affine<F>& b) {
     if (b.is_infinity()) return a;
     if (a.is_infinity()) return to_xyzz(b);
     const F p = b.x * a.zz - a.x, r = b.y * a.zzz - a.y;

@@ -84,7 +84,7 @@ using namespace cuzk;
 // has log_first, log_second = log N1, log N2 of the digits before it. roots: 2^log_rows powers of the pass's root.
 // row_factors: null, or a factor for each row, applied on the way in (row_factors_last = 0) or out (1). twiddles: null, or
 // 2^(log_rows + log_stride) inter-pass factors.
-CUZK_KERNEL(256, 3)
+CUZK_KERNEL(128, 6)
 ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u32 log_columns, u32 log_stride,
          u32 log_first, u32 log_second, u32 is_last, const Fr* roots, const Fr* row_factors, u32 row_factors_last,
          const Fr* twiddles) {
@@ -203,7 +203,7 @@ quotient(const Fr* a, const Fr* b, const Fr* c, const Fr* factor, u32 n, Fr* h) 
 CUZK_KERNEL(256, 2)
 fr_product_chain(Fr* values, u32 count) {
     Fr a = load(values + 2 * global_thread()), b = load(values + 2 * global_thread() + 1);
-#pragma unroll 1
+#pragma unroll 4
     for (u32 i = 0; i < count; ++i) a = a * b, b = b * a;
     store(values + 2 * global_thread(), a), store(values + 2 * global_thread() + 1, b);
 }

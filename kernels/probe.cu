@@ -1,6 +1,6 @@
 // The field and curve functions one by one, for checks against Python integers and for measuring their throughput.
+#include "called.cuh"
 #include "curve.cuh"
-#include "inverse.cuh"
 
 using namespace cuzk;
 
@@ -56,7 +56,7 @@ CUZK_INLINE void point_sums(const Affine<F>* a, const Affine<F>* b, u32 mixed, u
 }
 
 CUZK_KERNEL(128, 2)
-g1_sums_probe(const Affine<Fp>* a, const Affine<Fp>* b, u32 mixed, u32 n, Affine<Fp>* r) {
+g1_sums_probe(const Affine<CalledFp>* a, const Affine<CalledFp>* b, u32 mixed, u32 n, Affine<CalledFp>* r) {
     point_sums(a, b, mixed, n, r);
 }
 
@@ -69,7 +69,7 @@ g2_sums_probe(const Affine<Fp2>* a, const Affine<Fp2>* b, u32 mixed, u32 n, Affi
 CUZK_KERNEL(128, 4)
 fp_product_chain(Fp* values, u32 count) {
     Fp a = load(values + 2 * global_thread()), b = load(values + 2 * global_thread() + 1);
-#pragma unroll 1
+#pragma unroll 4
     for (u32 i = 0; i < count; ++i) a = a * b, b = b * a;
     store(values + 2 * global_thread(), a), store(values + 2 * global_thread() + 1, b);
 }

@@ -90,7 +90,7 @@ class Device:
             self._pool = cupy.cuda.MemoryPool()
         self._functions: dict[str, Any] = {}
         self._modules: list[Any] = []
-        self._images: list[compiler.Image] = []
+        self._pinned: set[int] = set()
         self.is_timed = True
         self._pending: list[tuple[str, Any, Any, int | None, str, int | None]] = []
 
@@ -179,11 +179,18 @@ class Device:
             self.copies.wait_event(reached)
 
     def pin(self, address: int, size_bytes: int) -> None:
-        """Page-locks host memory (an arena's Pinner)."""
-        with self._translated():
+        """Page-locks host memory (an arena's Pinner); where the system refuses, copies are slower and nothing else."""
+        try:
+            self._cupy.cuda.Device(self.index).use()
             self._cupy.cuda.runtime.hostRegister(address, size_bytes, 0)
+        except self._cupy.cuda.runtime.CUDARuntimeError:
+            return
+        self._pinned.add(address)
 
     def unpin(self, address: int) -> None:
+        if address not in self._pinned:
+            return
+        self._pinned.discard(address)
         with self._translated():
             self._cupy.cuda.runtime.hostUnregister(address)
 

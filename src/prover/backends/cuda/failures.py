@@ -34,6 +34,14 @@ class KernelMissing(BackendError):
     """The kernels could not be compiled or loaded for this architecture."""
 
 
+FATAL = (
+    "ILLEGALADDRESS", "ILLEGAL_ADDRESS", "LAUNCHFAIL", "LAUNCH_FAILED", "LAUNCHTIMEOUT", "LAUNCH_TIMEOUT", "ECC",
+    "HARDWARESTACK", "HARDWARE_STACK", "ILLEGALINSTRUCTION", "ILLEGAL_INSTRUCTION", "MISALIGNED", "ASSERT", "LOST",
+    "DEVICESUNAVAILABLE", "DEVICE_UNAVAILABLE", "CONTEXTISDESTROYED", "CONTEXT_IS_DESTROYED",
+)  # fmt: skip
+"""Parts of the driver's error names after which a context is dead."""
+
+
 def from_cupy(error: Exception, device: str) -> BackendError:
     """The class above that a CuPy or driver exception means."""
     text = str(error)
@@ -49,7 +57,9 @@ def from_cupy(error: Exception, device: str) -> BackendError:
         return NoDevice(f"no CUDA device: {text}; install the NVIDIA driver or prove with --backend cpu")
     if "NO_BINARY_FOR_GPU" in text or "InvalidDeviceFunction" in text or "NoKernelImageForDevice" in text:
         return KernelMissing(f"no kernel image for {device} ({text}); delete the cubin cache and start again")
-    return DeviceLost(device, text.splitlines()[0] if text else name)
+    if any(word in text.upper().replace(" ", "") for word in FATAL):
+        return DeviceLost(device, text.splitlines()[0])
+    return BackendError(f"{device}: {text.splitlines()[0] if text else name}; prove with --backend cpu if it happens again")
 
 
 def free_bytes() -> int:

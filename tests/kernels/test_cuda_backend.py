@@ -1,0 +1,156 @@
+"""The CUDA backend, on the host form of its kernels, makes the CPU backend's proofs bit for bit and fails with a remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulated import EmulatedCard
+
+from prover import wire
+from prover.arena import Arena
+from prover.backends.cpu.backend import CpuBackend
+from prover.backends.cuda import failures
+from prover.backends.cuda.backend import CudaBackend
+from prover.backends.cuda.ntt import field_array
+from prover.builtin import BuiltinWorkload
+from prover.circuits.registry import build
+from prover.errors import BackendError
+from prover.jobs import JobResult, Prover
+from prover.keys import HBasis, ProvingKey, Query, VerifyingKey
+from prover.params import R
+from prover.prove import Blinding
+from prover.r1cs.matrices import R1cs
+from prover.reference.scalars import from_array, h_scalars
+from prover.run import Run, silent
+from prover.setup import ToxicWaste
+from prover.setup import test_setup as make_key
+from prover.wire import Outcome, Policy, Stage
+
+WASTE = ToxicWaste(tau=0x1234567, alpha=3, beta=5, gamma=11, delta=7)
+FIXED = [Blinding(r=11, s=13), Blinding(r=17, s=19)]
+
+
+class OneKey:
+    def __init__(self, key: ProvingKey) -> None:
+        self.key = key
+
+    def key_for(self, r1cs: R1cs, run: Run) -> ProvingKey:
+        return self.key
+
+
+def prove(backend, name: str, key: ProvingKey, events: list[wire.Event] | None = None) -> JobResult:
+    emit = events.append if events is not None else lambda _event: None
+    prover = Prover(backend, Arena(emit))
+    try:
+        workload = BuiltinWorkload(name, 2, OneKey(key), seed=b"fixed")
+        return prover.run_job(workload, Policy.SYNC_4K, Run(emit, "job"), blinding=FIXED)
+    finally:
+        prover.close()
+
+
+@pytest.fixture(scope="module")
+def cubic_key() -> ProvingKey:
+    return make_key(build("cubic").r1cs, silent(), waste=WASTE)
+
+
+@pytest.mark.parametrize("name", ["cubic", "poseidon-merkle:1"])
+def test_proofs_are_the_cpu_backends_bit_for_bit_under_fixed_blinding(card, name):
+    key = make_key(build(name).r1cs, silent(), waste=WASTE)
+    ours = prove(CudaBackend(device=card), name, key)
+    theirs = prove(CpuBackend(2), name, key)
+    assert ours.outcome is Outcome.PROVED and ours.verified
+    assert ours.proof_bytes == theirs.proof_bytes
+
+
+def test_a_key_made_on_the_card_is_the_cpus_key(card, cubic_key):
+    backend = CudaBackend(device=card)
+    backend._is_loaded = True
+    key = make_key(build("cubic").r1cs, silent(), waste=WASTE, bases=backend.fixed_bases())
+    assert (key.h_query == cubic_key.h_query).all() and (key.l_query.points == cubic_key.l_query.points).all()
+    assert (key.b_g2_query.points == cubic_key.b_g2_query.points).all()
+
+
+@pytest.mark.parametrize("basis", list(HBasis))
+def test_h_scalars_are_the_oracles_in_both_bases(card, basis):
+    n = 32
+    columns = [[pow(3, 7 * i + k, R) for i in range(n)] for k in range(3)]
+    point, g2 = np.zeros((1, 2, 6), np.uint64), np.zeros((1, 2, 2, 6), np.uint64)
+    vk = VerifyingKey(point[0], g2[0], g2[0], g2[0], point)
+    query = Query(point, None, 0)
+    key = ProvingKey(vk, point[0], point[0], 1, 0, n - 1, n, query, query, Query(g2, None, 0), query,
+                     np.zeros((n, 2, 6), np.uint64), basis, b"")  # fmt: skip
+    backend = CudaBackend(device=card)
+    scalars = backend.ntt_h(backend.load_key(key, silent()), *map(field_array, columns), silent(), 0)
+    got = from_array(card.download(scalars.values, (n, 4), np.uint64))
+    assert got == h_scalars(*columns, basis)
+
+
+def test_every_launch_is_told_with_its_stage(card, cubic_key):
+    events: list[wire.Event] = []
+    prove(CudaBackend(device=card), "cubic", cubic_key, events)
+    spans = [e for e in events if isinstance(e, wire.Span) and e.lane == "cuda:0 s0"]
+    assert {s.stage for s in spans} == {
+        Stage.PREP_MSM, Stage.B_G2_MSM, Stage.NTT_H, Stage.MSM_H, Stage.BATCH_ADD, Stage.TAIL_MSM,
+    }  # fmt: skip
+    assert {"ntt_pass", "quotient", "g1_sums_first", "g2_reduce_chunks", "classify_scalars"} <= {s.name for s in spans}
+    assert all(s.error_ns is not None and s.begin_ns <= s.t_ns for s in spans)
+    (key,) = (e for e in events if isinstance(e, wire.BufferAllocated) and e.place is wire.Place.DEVICE)
+    assert key.size_bytes == cubic_key.size_bytes
+    assert [e.buffer_id for e in events if isinstance(e, wire.BufferReleased) and e.how == "device"] == [key.buffer_id]
+
+
+def test_running_out_of_device_memory_is_tried_again_smaller_and_said(card, cubic_key):
+    events: list[wire.Event] = []
+    backend = CudaBackend(device=card)
+    run = Run(events.append, "job")
+    resident = backend.load_key(cubic_key, run)
+    count = len(cubic_key.h_query)
+    h = backend.ntt_h(resident, *(field_array([i + 2 for i in range(count)]) for _ in range(3)), run, 0)
+    whole = backend.msm_h(resident, h, run, 0)
+    card.fail_above_bytes = 1
+    assert (backend.msm_h(resident, h, run, 0) == whole).all()
+    (notice,) = (e for e in events if isinstance(e, wire.Notice))
+    assert "out of device memory" in notice.text and notice.level == "warning"
+
+
+def test_a_key_larger_than_the_card_is_refused_with_the_figures(card, cubic_key):
+    card.memory_bytes = (1000, 1000)
+    with pytest.raises(failures.OutOfDeviceMemory, match="--placement host") as caught:
+        CudaBackend(device=card).load_key(cubic_key, silent())
+    assert caught.value.needed_bytes == cubic_key.size_bytes
+
+
+def test_a_lost_card_fails_the_job_and_stays_lost(library: Path, cubic_key):
+    class Dying(EmulatedCard):
+        def launch(self, kernel, *arguments, **facts):
+            if kernel == "g1_sums_first":
+                raise failures.DeviceLost(self.name, "unspecified launch failure")
+            super().launch(kernel, *arguments, **facts)
+
+    card = Dying(library)
+    backend = CudaBackend(device=card)
+    with pytest.raises(failures.DeviceLost, match="restart the prover"):
+        prove(backend, "cubic", cubic_key)
+    before = len(card.launched)
+    with pytest.raises(failures.DeviceLost):
+        backend.load_key(cubic_key, silent())
+    assert len(card.launched) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "remedy"),
+    [
+        ("cudaErrorInsufficientDriver: CUDA driver version is insufficient", failures.NoDevice, "update the driver"),
+        ("cudaErrorNoDevice: no CUDA-capable device is detected", failures.NoDevice, "--backend cpu"),
+        ("CUDA_ERROR_NO_BINARY_FOR_GPU: no kernel image", failures.KernelMissing, "cubin cache"),
+        ("cudaErrorMemoryAllocation: out of memory", failures.OutOfDeviceMemory, "--placement host"),
+        ("cudaErrorIllegalAddress: an illegal memory access", failures.DeviceLost, "restart the prover"),
+        ("CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", failures.DeviceLost, "Xid"),
+        ("cudaErrorInvalidValue: invalid argument", BackendError, "--backend cpu"),
+    ],
+)
+def test_every_driver_error_has_its_class_and_its_remedy(text, kind, remedy):
+    error = failures.from_cupy(RuntimeError(text), "cuda:0 test")
+    assert type(error) is kind and remedy in str(error)
