@@ -77,7 +77,7 @@ class Attribution:
     @property
     def by_kind(self) -> dict[Kind, int]:
         """Nanoseconds of each kind that occurs, longest first."""
-        kinds = {part.kind for part in self.parts}
+        kinds = dict.fromkeys(part.kind for part in self.parts)
         return dict(sorted(((k, self.length_ns(k)) for k in kinds), key=lambda pair: -pair[1]))
 
     @property
