@@ -126,6 +126,10 @@ def _add_attach(verbs: argparse._SubParsersAction) -> None:
 def _add_targets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pid", type=int, action="append", default=[], help="process to watch; may be repeated")
     parser.add_argument("--log", type=Path, action="append", default=[], metavar="FILE", help="log file to follow")
+    parser.add_argument(
+        "--expect", default="", metavar="STACK",
+        help="what it should hold, drawn as expectation: srs=47GB,partitions=10x16.7GB",
+    )  # fmt: skip
 
 
 def _add_replay(verbs: argparse._SubParsersAction) -> None:
@@ -155,6 +159,7 @@ def _add_report(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("right", type=Path, nargs="?")
     parser.add_argument("--job", metavar="ID", action="append", default=[], help="which job; again for the right one")
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it too: .json, or Markdown")
     parser.set_defaults(run=_compare)
 
 
@@ -189,7 +194,7 @@ def _attach(options: argparse.Namespace) -> int:
 
     spec = SessionSpec(
         start_prover=False, address=options.socket or "", pids=tuple(options.pid), logs=tuple(options.log),
-        command=tuple(options.command), record=_recording(options),
+        command=tuple(options.command), record=_recording(options), expect=_expectation(options),
     )  # fmt: skip
     return live.console(spec, options)
 
@@ -253,6 +258,7 @@ def _record(options: argparse.Namespace) -> int:
     return recording.record(
         pids=tuple(options.pid), address=options.socket, logs=tuple(options.log), command=tuple(options.command),
         output=options.output, budget_bytes=options.budget_bytes, thin=not options.no_thin,
+        expect=_expectation(options),
     )  # fmt: skip
 
 
@@ -276,7 +282,7 @@ def _compare(options: argparse.Namespace) -> int:
 
     if len(options.job) > 2:
         raise BadRequest("--job names at most two jobs, left and right")
-    return reporting.compare_jobs(options.left, options.right, tuple(options.job), options.json)
+    return reporting.compare_jobs(options.left, options.right, tuple(options.job), options.json, options.output)
 
 
 def _doctor(_options: argparse.Namespace) -> int:
@@ -295,6 +301,15 @@ def _spec(options: argparse.Namespace, client: str):
         start_prover=not options.socket, address=options.socket or "", record=_recording(options), client=client,
         prover_arguments=tuple(arguments), keep_prover=getattr(options, "keep_prover", False),
     )  # fmt: skip
+
+
+def _expectation(options: argparse.Namespace) -> str:
+    """The expected stack as written, once it can be read."""
+    if options.expect:
+        from cuzktui.analysis.expectation import parsed
+
+        parsed(options.expect)
+    return options.expect
 
 
 def _recording(options: argparse.Namespace) -> Path | None:

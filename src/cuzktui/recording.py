@@ -7,14 +7,16 @@ import sys
 from pathlib import Path
 
 from cuzktui.collector.collect import DEFAULT_BUDGET_BYTES, Collector, Options
+from cuzktui.model.snapshot import EXPECTATION
 from cuzktui.sources.recordings import new_recording
 from prover import wire
 from prover.errors import BadRequest
+from prover.run import now
 
 
 def record(
     *, pids: tuple[int, ...], address: str | None, logs: tuple[Path, ...], command: tuple[str, ...],
-    output: Path | None, budget_bytes: int | None, thin: bool,
+    output: Path | None, budget_bytes: int | None, thin: bool, expect: str = "",
 ) -> int:  # fmt: skip
     """Records until everything watched has ended or a signal comes; returns the exit code.
 
@@ -34,6 +36,8 @@ def record(
         ),
         _tell,
     )  # fmt: skip
+    if expect:
+        collector.put(wire.Marker(t_ns=now(), text=expect, by=EXPECTATION))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: collector.stop())
     print(f"recording to {path}; Ctrl-C ends it", file=sys.stderr)

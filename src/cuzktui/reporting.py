@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from cuzktui.analysis import JobReport, analyse, report_of
-from cuzktui.analysis.compare import compare, markdown
+from cuzktui.analysis.compare import as_dict, compare, markdown
+from cuzktui.analysis.postmortem import PostMortem, post_mortem
 from cuzktui.analysis.stranger import stranger_report
 from cuzktui.collector.reading import read_recording
 from cuzktui.model.snapshot import Snapshot
@@ -33,17 +34,22 @@ def report(path: Path, job_id: str | None, as_json: bool) -> int:
     for told in strangers:
         if told is not None:
             print(json.dumps(told.as_dict()) if as_json else told.as_text() + "\n")
+    for dead in _post_mortems(snapshot):
+        print(json.dumps({"post_mortem": dead.as_dict()}) if as_json else dead.as_text() + "\n")
     if not jobs and not any(strangers) and not as_json:
         print(f"{path}: {snapshot.events} events, no job and no process")
     return 0
 
 
-def compare_jobs(left: Path, right: Path | None, jobs: tuple[str, ...], as_json: bool) -> int:
+def compare_jobs(
+    left: Path, right: Path | None, jobs: tuple[str, ...], as_json: bool, output: Path | None = None
+) -> int:
     """Prints two jobs side by side: the newest of each recording, or the two newest of one; returns the exit code.
 
     Args:
         right: a second recording; None compares two jobs of `left`.
         jobs: up to two job ids, left first, where not the newest are meant.
+        output: written too, as JSON where its name ends so, else as Markdown.
 
     Raises:
         BadFile: one is no recording.
@@ -58,12 +64,20 @@ def compare_jobs(left: Path, right: Path | None, jobs: tuple[str, ...], as_json:
         names = (one.jobs[-2].job_id, one.jobs[-1].job_id) if not jobs else (jobs[0], None)
     first, second = _job(left, one, names[0]), _job(right or left, two, names[1])
     rows = compare(first, second)
-    if as_json:
-        figures = [{"key": r.key, "left": r.left, "right": r.right, "delta": r.delta} for r in rows]
-        print(json.dumps({"left": first.job.job_id, "right": second.job.job_id, "figures": figures}))
-    else:
-        print(markdown(rows, _title(first), _title(second)), end="")
+    text = markdown(rows, _title(first), _title(second))
+    data = json.dumps(as_dict(rows, first.job.job_id, second.job.job_id)) + "\n"
+    if output is not None:
+        from cuzktui.export.atomic import write_atomic
+
+        write_atomic(output, (data if output.suffix == ".json" else text).encode())
+    print(data if as_json else text, end="")
     return 0
+
+
+def _post_mortems(snapshot: Snapshot) -> list[PostMortem]:
+    """Of processes that a signal or an error ended, or that took a job with them; a plain end needs none."""
+    dead = [post_mortem(snapshot, pid) for pid, process in snapshot.processes.items() if process.ended is not None]
+    return [told for told in dead if told is not None and (told.signal or told.exit_code or told.job is not None)]
 
 
 def _job(path: Path, snapshot: Snapshot, job_id: str | None) -> JobReport:

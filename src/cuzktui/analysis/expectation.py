@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cuzktui.model.snapshot import Snapshot
+from cuzktui.model.snapshot import EXPECTATION, Snapshot
 from prover.errors import BadRequest
 
-BY = "expectation"
-"""Who a marker with an expectation is by."""
 MAX_PARTS = 16
 MAX_TEXT = 1000
 MAX_BYTES = 1 << 60
@@ -63,7 +61,7 @@ def parsed(text: str) -> tuple[Expected, ...]:
 def expected_of(snapshot: Snapshot) -> tuple[Expected, ...]:
     """The newest expectation that was put into the stream; empty where there is none that can be read."""
     for marker in reversed(snapshot.markers[-200:]):
-        if marker.by == BY:
+        if marker.by == EXPECTATION:
             try:
                 return parsed(marker.text)
             except BadRequest:

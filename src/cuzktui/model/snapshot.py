@@ -32,6 +32,8 @@ from prover.wire import (
 
 REPLAY = "replay"
 """Name of the source that delivers a recording."""
+EXPECTATION = "expectation"
+"""Who a marker is by that holds an expected stack; see `analysis.expectation`."""
 MEMORY = ("anon", "shared", "resident")
 CPU = ("system_percent", "user_percent", "run_percent", "minor_faults_per_s", "running", "blocked", "threads")
 """`running` and `blocked` are threads in state R and D; `run_percent` comes from schedstat."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from cuzktui.model.snapshot import EXPECTATION
 from cuzktui.sources.base import Emit
 from cuzktui.sources.children import Child, how, python_module
 from cuzktui.sources.control import ControlClient
@@ -53,6 +54,8 @@ class SessionSpec:
     """Log files to follow, such as an upstream daemon's."""
     command: tuple[str, ...] = ()
     """A foreign program to start and observe from its first moment; what it prints goes to a log."""
+    expect: str = ""
+    """What the operator expects a foreign process to hold; see `analysis.expectation`."""
     record: Path | None = None
     budget_bytes: int | None = None
     """Limit of the recording; None for the collector's default."""
@@ -129,6 +132,8 @@ class Session:
         if self.spec.start_prover:
             self._start_prover()
         self._start_collector()
+        if self.spec.expect:
+            self._tell(wire.Marker(t_ns=now(), text=self.spec.expect, by=EXPECTATION))
         if self.spec.command:
             self._start_command()
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuzktui.analysis import analyse
-from cuzktui.analysis.expectation import BY, Expected, expected_of, levels, parsed
+from cuzktui.analysis.expectation import Expected, expected_of, levels, parsed
+from cuzktui.model.snapshot import EXPECTATION
 from prover import wire
 from prover.errors import BadRequest
 
@@ -44,7 +45,7 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
 
 
 def test_the_newest_expectation_of_the_stream_counts_and_other_markers_do_not() -> None:
-    def marker(t_ns: int, text: str, by: str = BY) -> wire.Event:
+    def marker(t_ns: int, text: str, by: str = EXPECTATION) -> wire.Event:
         return wire.Marker(t_ns=t_ns, text=text, by=by)
 
     assert expected_of(analyse([marker(1, "a=1GB", "user")])) == ()
