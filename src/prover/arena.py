@@ -120,6 +120,8 @@ class Arena:
             MemoryError: the kernel refuses the mapping.
         """
         size_bytes = _round_up(max(size_bytes, 1), HUGE_BYTES if huge and size_bytes >= HUGE_BYTES else SMALL_BYTES)
+        if place is Place.PINNED and self.pinner is None:
+            place = Place.HOST
         with self._lock:
             buffer = self._pool.take(size_bytes, place) if huge else None
         recycled = buffer is not None
@@ -183,11 +185,8 @@ class Arena:
         mapping = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         mapping.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
         address = np.frombuffer(mapping, np.uint8, 1).ctypes.data
-        if place is Place.PINNED:
-            if self.pinner is None:
-                place = Place.HOST
-            else:
-                self.pinner.pin(address, size_bytes)
+        if place is Place.PINNED and self.pinner is not None:
+            self.pinner.pin(address, size_bytes)
         return Buffer(self._take_id(), mapping, address, size_bytes, huge, place, label, owner)
 
     def _recycle(self, buffers: list[Buffer]) -> None:

@@ -159,3 +159,15 @@ def test_pinned_buffers_are_unpinned_before_they_are_unmapped(ledger):
     arena.close()
     assert calls == [("pin", address, SIZE_BYTES), ("unpin", address)]
     assert ledger.of(wire.BufferAllocated)[0].place is Place.PINNED
+
+
+def test_buffers_meant_for_a_device_are_reused_on_a_host_without_one(arena, ledger) -> None:
+    for _ in range(2):
+        scope = arena.scope("job", Policy.RECYCLE)
+        array = scope.array("a", Owner.ABC, (SIZE_BYTES // 32, 4), place=Place.PINNED)
+        array[:] = 1
+        del array
+        scope.release()
+    taken = [e for e in ledger.of(wire.BufferAllocated) if e.owner is Owner.ABC]
+    assert [e.recycled for e in taken] == [False, True]
+    assert arena.pool_bytes == SIZE_BYTES
