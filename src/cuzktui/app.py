@@ -155,7 +155,7 @@ class ConsoleApp(App[int]):
             is_frozen=at.frozen is not None,
             cursor_ns=at.cursor_ns,
             lens=at.lens(snapshot),
-            source=_SOURCE_NAMES.get(self.shown_feed.source.kind, self.shown_feed.source.kind),
+            source=self.shown_feed.source.kind,
             recording=str(self.options.recording or "") if not is_demo else "",
             choice=self.desk.choice,
             policy=self.desk.policy,
@@ -184,6 +184,8 @@ class ConsoleApp(App[int]):
             if alarm.key not in self._warned:
                 self._warned |= {alarm.key}
                 self.say(alarm.text, alarm.level)
+        for notice in self.feed.fresh_warnings():
+            self.notify(notice.text, severity="warning" if notice.level == "warning" else "error", markup=False)
 
     def say(self, text: str, level: str = "info") -> None:
         """Shows a sentence now, and keeps it among the notices unless it is but a hint."""
@@ -369,9 +371,6 @@ class ConsoleApp(App[int]):
 
         lines = {"leave": "end them and leave", "stay": "stay"}
         self.push_screen(ChoiceScreen(question, lines, list(lines), "stay"), answered)
-
-
-_SOURCE_NAMES = {"live": "embedded", "attached": "attached", "replay": "replay"}
 
 
 def run(source: Source, *, control: Control | None = None, options: Options | None = None, mouse: bool = True) -> int:

@@ -23,6 +23,7 @@ class Feed:
         self._inbox: deque[wire.Event] = deque(maxlen=INBOX_EVENTS)
         self._received = 0
         self._taken = 0
+        self._noticed = 0
 
     def start(self) -> None:
         """Begins to receive.
@@ -60,3 +61,13 @@ class Feed:
     def add(self, event: wire.Event) -> None:
         """Folds an event of the console's own, at once."""
         self.snapshot = store.apply(self.snapshot, event)
+        if isinstance(event, wire.Notice):
+            self._noticed += 1
+
+    def fresh_warnings(self) -> list[wire.Notice]:
+        """Warnings and errors that came with the stream since the last time this was asked."""
+        notices = self.snapshot.notices
+        seen = len(notices) + notices.forgotten
+        fresh = seen - self._noticed
+        self._noticed = seen
+        return [n for n in notices[-fresh:] if n.level != "info"] if fresh > 0 else []

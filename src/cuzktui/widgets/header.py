@@ -10,6 +10,8 @@ from cuzktui.widgets.grid import Grid
 from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 
+_SOURCES = {"live": "embedded"}
+"""A live source has a prover of its own: it is called embedded."""
 _SEPARATOR = (" · ", Role.FAINT)
 
 
@@ -37,7 +39,7 @@ def header_grid(view: View, width: int, height: int = 1) -> Grid:
 
 def _source(view: View) -> Words:
     snapshot = view.snapshot
-    pieces: list[tuple[str, Role]] = [(view.source, Role.TEXT)]
+    pieces: list[tuple[str, Role]] = [(_SOURCES.get(view.source, view.source), Role.TEXT)]
     process, hello = snapshot.process, snapshot.hello
     if process is not None:
         if process.ended is not None:

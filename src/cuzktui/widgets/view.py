@@ -43,8 +43,8 @@ class View:
     """A moment picked on the time axis."""
     lens: Lens | None = None
     """The lens that is open on the screen."""
-    source: str = "embedded"
-    """embedded | attached | replay, as the header names it."""
+    source: str = "live"
+    """live | attached | replay: the kind of the source that is shown."""
     recording: str = ""
     """Path of the recording that is being written; empty when there is none."""
     choice: CircuitChoice = field(default_factory=lambda: CircuitChoice("sha256-chain:8", 4))

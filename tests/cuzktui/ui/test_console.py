@@ -17,7 +17,7 @@ from cuzktui.screens.help import HelpScreen
 from cuzktui.widgets import kernels
 from cuzktui.widgets.grid import Grid
 from cuzktui.widgets.view import View
-from prover.wire import Event, JobSubmitted, Policy, ProcessEnded, Stage, StageBegan
+from prover.wire import Event, JobSubmitted, Notice, Policy, ProcessEnded, Stage, StageBegan
 
 SIZES = [(40, 12), (80, 24), (120, 40), (160, 48), (200, 60)]
 
@@ -362,6 +362,19 @@ async def test_without_colours_everything_can_still_be_read(monkeypatch: pytest.
             segment.style.color for strip in strips for segment in strip if segment.style and segment.style.color
         }
         assert all(len(set(colour.get_truecolor())) == 1 for colour in colours)
+
+
+async def test_a_warning_of_the_stream_is_shown_at_any_size_and_once() -> None:
+    prover = ScriptedProver(idle())
+    app = console(prover)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settled(pilot, app)
+        text = "the collector was killed by signal 9"
+        prover.tell(Notice(t_ns=app.feed.snapshot.t_ns, text=text, level="warning"))
+        await until(pilot, lambda: text in text_of(app), "warning shown")
+        assert app.feed.fresh_warnings() == []
+        app.say("a sentence of the console's own", "warning")
+        assert app.feed.fresh_warnings() == []
 
 
 async def test_a_panel_that_cannot_be_drawn_does_not_end_the_console(monkeypatch: pytest.MonkeyPatch) -> None:
