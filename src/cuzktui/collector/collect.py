@@ -82,12 +82,15 @@ class Collector:
         self._done.set()
 
     def watch(self, pid: int, role: str) -> None:
-        """Observes one more process.
+        """Observes one more process; a foreign one that the owner started is followed into its children.
 
         Raises:
             OSError: it does not exist.
         """
-        self._system.watch(pid, role)
+        if role == "foreign":
+            self._system.follow(pid)
+        else:
+            self._system.watch(pid, role)
 
     def run(self) -> None:
         """Observes until stopped; on return the recording is whole."""
@@ -125,7 +128,7 @@ class Collector:
             except OSError as error:
                 raise BadRequest(f"{self._options.command[0]} cannot be started: {error.strerror}") from error
             with suppress(OSError):
-                self._system.watch(self._child.pid, "foreign")
+                self._system.follow(self._child.pid)
 
     def _watch_pids(self) -> None:
         for pid in self._options.pids:

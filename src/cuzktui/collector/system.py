@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cuzktui.collector.exits import how_it_ended
+from cuzktui.collector.family import Family
 from cuzktui.collector.host import HostReader
 from cuzktui.collector.kernel_log import kill_lines
 from cuzktui.collector.memory import MemorySampler
@@ -28,6 +29,7 @@ FINE_PERIOD_NS = 20_000_000
 COST_FACTOR = 100
 """A reading of a stranger is followed by so many times its cost before the next one."""
 HOST_PERIOD_NS = 500_000_000
+FAMILY_PERIOD_NS = 50_000_000
 COST_PERIOD_NS = 2_000_000_000
 
 
@@ -79,9 +81,11 @@ class SystemSampler(threading.Thread):
         self._put, self._memory = put, memory
         self._where, self._written, self._ended = where, written, ended
         self._watched: dict[int, Watched] = {}
+        self._families: list[Family] = []
         self._host = HostReader()
         self._lock = threading.Lock()
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._family_due_ns = 0
         self._stopping = False
 
     def pids(self) -> frozenset[int]:
@@ -105,6 +109,17 @@ class SystemSampler(threading.Thread):
         self._memory.watch(pid)
         self._kick()
 
+    def follow(self, pid: int) -> None:
+        """Observes a foreign process and whatever it starts.
+
+        Raises:
+            OSError: it does not exist.
+        """
+        self.watch(pid, "foreign")
+        with self._lock:
+            self._families.append(Family(pid))
+        self._kick()
+
     def stop(self) -> None:
         self._stopping = True
         self._kick()
@@ -120,9 +135,10 @@ class SystemSampler(threading.Thread):
                 if now() >= at_ns:
                     read()
                     due[read] = max(at_ns + periods[read], now())
+            self._read_families()
             watched = tuple(self._watched.values())
             due[self._read_cpu] = min((w.cpu_due_ns for w in watched), default=now() + CPU_PERIOD_NS)
-            self._wait_for_ends(min(due.values()))
+            self._wait_for_ends(min(*due.values(), self._family_due_ns if self._families else due[self._read_host]))
         self._read_cost()
 
     def _wait_for_ends(self, until_ns: int) -> None:
@@ -143,8 +159,13 @@ class SystemSampler(threading.Thread):
         how = how_it_ended(watched.pid, watched.pidfd)
         oom_kills = max(0, (self._host.oom_kills() or 0) - watched.oom_kills)
         self._memory.unwatch(watched.pid)
+        for family in self._families:
+            # What it left behind is found before the tie to it is cut.
+            self._watch_newcomers(family)
+            family.left(watched.pid)
         with self._lock:
             self._watched.pop(watched.pid, None)
+            self._families = [family for family in self._families if family.members]
         watched.cpu.close()
         os.close(watched.pidfd)
         lines = kill_lines(watched.pid) if how.signal == signal.SIGKILL else []
@@ -164,6 +185,20 @@ class SystemSampler(threading.Thread):
             sample = watched.read_cpu()
             if sample is not None:
                 self._put(sample)
+
+    def _read_families(self) -> None:
+        if now() >= self._family_due_ns:
+            self._family_due_ns = now() + FAMILY_PERIOD_NS
+            for family in self._families:
+                self._watch_newcomers(family)
+
+    def _watch_newcomers(self, family: Family) -> None:
+        for pid in family.newcomers():
+            try:
+                self.watch(pid, "foreign")
+            except OSError:
+                # It ended before it could be opened.
+                family.left(pid)
 
     def _read_host(self) -> None:
         self._put(self._host.read())

@@ -15,6 +15,7 @@ MAX_LENSES = 8
 LENS_BEFORE_NS = 100_000_000
 LENS_SETTLE_NS = 300_000_000
 LENS_LONGEST_NS = 120_000_000_000
+OUTGROWN_BYTES, OUTGROWN_RATIO = 64 << 20, 1.5
 FALL_BYTES = 64 << 20
 """A fall of a foreign process smaller than this opens no lens."""
 
@@ -78,6 +79,8 @@ def memory(snapshot: Snapshot, event: wire.MemSample) -> Snapshot:
         late_max_ns=max(view.late_max_ns, event.late_ns),
     )
     snapshot = _with_process(snapshot, view)
+    if view.pid != snapshot.main_pid and _outgrows(view, snapshot):
+        snapshot = replace(snapshot, main_pid=view.pid)
     if view.pid != snapshot.main_pid:
         return snapshot
     job = snapshot.find_job(snapshot.running) if snapshot.running else None
@@ -88,6 +91,14 @@ def memory(snapshot: Snapshot, event: wire.MemSample) -> Snapshot:
         )  # fmt: skip
         snapshot = replace(snapshot, jobs=tuple(raised if j is job else j for j in snapshot.jobs))
     return _follow(snapshot, view, event)
+
+
+def _outgrows(view: ProcessView, snapshot: Snapshot) -> bool:
+    """A stranger that holds far more than the stranger that is drawn is the one at work; each change needs more."""
+    drawn = snapshot.process
+    if drawn is None or drawn.role != "foreign" or view.role != "foreign" or snapshot.hello is not None:
+        return False
+    return view.peak_anon_bytes > max(OUTGROWN_BYTES, OUTGROWN_RATIO * drawn.peak_anon_bytes)
 
 
 def _follow(snapshot: Snapshot, view: ProcessView, event: wire.MemSample) -> Snapshot:
