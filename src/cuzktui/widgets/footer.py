@@ -12,6 +12,10 @@ from cuzktui.widgets.grid import Grid
 from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 
+_ALWAYS = ("help", "leave")
+_APART = 2
+"""Cells between two hints."""
+
 
 class FooterLine(Canvas):
     """Keys at the left, what the console itself costs at the right."""
@@ -44,20 +48,30 @@ def _cost(view: View) -> str:
 
 
 def _places(view: View, width: int) -> list[tuple[int, int, Key]]:
-    """First cell, cell after the last, and key of each hint that fits."""
-    x = 1
+    """First cell, cell after the last, and key of each hint that fits; the way to help and out is always there."""
     room = width - 1 - (len(_cost(view)) + 2 if width >= 110 else 0)
-    places = []
-    for action in FOOTER_ORDER:
-        key = by_action(action)
-        if not _does_something(key, view):
+    wanted = [key for action in FOOTER_ORDER if _does_something(key := by_action(action), view)]
+    kept = [key for key in wanted if key.action in _ALWAYS]
+    left = room - 1 - sum(_cells(key) for key in kept)
+    shown = []
+    for key in wanted:
+        if key in kept:
             continue
-        end = x + len(key.shown) + 1 + len(key.short)
-        if end > room:
+        left -= _cells(key)
+        if left < 0:
             break
-        places.append((x, end, key))
-        x = end + 2
+        shown.append(key)
+    places, x = [], 1
+    for key in shown + kept:
+        end = x + _cells(key) - _APART
+        if end <= room:
+            places.append((x, end, key))
+        x = end + _APART
     return places
+
+
+def _cells(key: Key) -> int:
+    return len(key.shown) + 1 + len(key.short) + _APART
 
 
 def _does_something(key: Key, view: View) -> bool:

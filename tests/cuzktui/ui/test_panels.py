@@ -384,3 +384,10 @@ def test_a_job_that_waits_for_the_compiler_shows_the_compiler() -> None:
     scene.add(StageEnded(t_ns=scene.t_ns, job_id="job-1", stage=Stage.QUEUE))
     scene.add(StageBegan(t_ns=scene.t_ns, job_id="job-1", stage=Stage.SETUP))
     assert "setup" in synthesis.synthesis_grid(view_of(fold(scene.events)), 40, 8).text()
+
+
+@pytest.mark.parametrize("width", [24, 40, 80, 120, 200])
+def test_the_footer_always_shows_help_and_the_way_out(width: int) -> None:
+    line = footer.footer_grid(view_of(fold(until_inner_ended())), width).text()
+    assert line.rstrip().endswith("? help  q quit")
+    assert len(line) <= width
