@@ -22,7 +22,8 @@ def build(folder: Path) -> Path:
     here = Path(__file__).parent
     subprocess.run(
         ["g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-fno-strict-aliasing", "-U_FORTIFY_SOURCE",
-         "-D_FORTIFY_SOURCE=0", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-clobbered", "-Wno-class-memaccess",
+         "-D_FORTIFY_SOURCE=0", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-clobbered",
+         "-Wno-class-memaccess",
          f"-I{REPOSITORY / 'kernels'}", f"-I{here}", str(here / "driver.cpp"), "-o", str(library)],
         check=True, timeout=300,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The CUDA backend, on the host form of its kernels, makes the CPU backend's proofs bit for bit and fails with a remedy."""
+"""The CUDA backend, on the host form of its kernels, makes the CPU's proofs bit for bit and fails with a remedy."""
 
 from __future__ import annotations
 

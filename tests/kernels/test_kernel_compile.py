@@ -1,4 +1,4 @@
-"""Every kernel compiles for three architectures with no GPU in sight; a bad or endless compile is an error that says so."""
+"""Every kernel compiles for three architectures without a GPU; a bad or endless compile is an error that says so."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_all_units_compile_cold_and_come_from_the_cache_warm(nvrtc, architecture
     began_s, began_cpu_s = time.monotonic(), os.times().children_user
     images = compiler.compile_units(UNITS, architecture, workers=2)
     took_s, cpu_s = time.monotonic() - began_s, os.times().children_user - began_cpu_s
-    print(f"sm_{architecture}: {took_s:.1f} s wall, {cpu_s:.1f} s CPU; {[(i.unit, round(i.seconds, 1)) for i in images]}")
+    print(f"sm_{architecture}: {took_s:.1f} s wall, {cpu_s:.1f} s CPU", [(i.unit, round(i.seconds, 1)) for i in images])
     assert {i.unit for i in images} == set(UNITS)
     assert all(i.path.read_bytes().startswith(b"\x7fELF") for i in images)
     # The bound of 60 s on two idle cores, in CPU time, so that a busy machine does not fail it.

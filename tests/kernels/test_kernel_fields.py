@@ -75,7 +75,8 @@ def test_canonical_form_is_the_integer_itself(launcher):
 
 @pytest.mark.parametrize("law", ["product", "square", "inverse"])
 def test_fp2_agrees_with_complex_arithmetic_over_integers(launcher, law):
-    pairs = [(a, b) for a in FP_EDGE[:6] for b in FP_EDGE[:6]] + [(RNG.randrange(P), RNG.randrange(P)) for _ in range(60)]
+    pairs = [(a, b) for a in FP_EDGE[:6] for b in FP_EDGE[:6]]
+    pairs += [(RNG.randrange(P), RNG.randrange(P)) for _ in range(60)]
     others = list(reversed(pairs))
     flat = lambda v: [c for pair in v for c in pair]  # noqa: E731
     out = launcher.empty(len(pairs) * 96)

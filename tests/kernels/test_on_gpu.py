@@ -1,4 +1,4 @@
-"""On a card the inline PTX agrees with the portable form, and proofs with the CPU's; skipped, with the reason, without one."""
+"""On a card the inline PTX agrees with the portable form, and proofs with the CPU's; skipped where there is none."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from prover.backends.cuda import compile as compiler
 from prover.backends.cuda.device import Device
 from prover.backends.cuda.failures import DeviceLost, OutOfDeviceMemory
 from prover.backends.cuda.fixed_base import FixedBase
-from prover.backends.cuda.fixed_base import FixedBase
 from prover.backends.cuda.fold import fold
 from prover.backends.cuda.launch import FR_BYTES, Memory, Window, ceil_div
 from prover.backends.cuda.msm import G1, G2, Curve, Msm
@@ -32,8 +31,7 @@ from prover.keys import HBasis, ProvingKey, QueryName
 from prover.params import COSET_BELLMAN, ROOT_BELLMAN, ROOT_SNARKJS, R, root_of_unity
 from prover.profile import HostNeed, TailProfile
 from prover.r1cs.matrices import R1cs
-from prover.profile import HostNeed, TailProfile
-from prover.run import Run, now, silent
+from prover.run import Run, now
 from prover.wire import Stage
 
 U64 = npt.NDArray[np.uint64]
@@ -126,6 +124,7 @@ class CudaBackend:
         return made.key
 
     def host_need(self, key: ProvingKey, tail: TailProfile, num_circuits: int) -> HostNeed:
+        """Nothing: scalars are taken apart on the card."""
         return HostNeed()
 
     def fixed_bases(self) -> FixedBase:
@@ -203,14 +202,6 @@ class CudaBackend:
         source = ScalarSource(split.assignments[circuit], tail.num_tail, tail.tail, own.wires, own.first_wire)
         with self._verb(run, Stage.B_G2_MSM if query is QueryName.B_G2 else Stage.TAIL_MSM, circuit):
             return self._retried(_curve(query), run, lambda msm: msm.run(own.points, source))
-
-    def host_need(self, key: ProvingKey, tail: TailProfile, num_circuits: int) -> HostNeed:
-        """Nothing: scalars are taken apart on the card."""
-        return HostNeed(0, 0, 0)
-
-    def fixed_bases(self) -> FixedBase:
-        self.warm_up(silent())
-        return FixedBase(self._device)
 
     def close(self) -> None:
         self._plans = None

@@ -147,7 +147,7 @@ class _Job:
     def __init__(self, unit: str, path: Path, architecture: str) -> None:
         self.unit, self.path, self.began_s = unit, path, time.monotonic()
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.log = tempfile.TemporaryFile("w+")
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "prover.backends.cuda.compile", unit, architecture, str(path)],
             stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

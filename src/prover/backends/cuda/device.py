@@ -28,6 +28,8 @@ MULTIPLIER_SLOTS = {
     "g2_coordinate_mul": 732,
     "g1_add": 4 * 294 + 228,
     "g2_add": 4 * 732 + 588,
+    "g1_add_and_mul": 5 * 294 + 228,
+    "g2_add_and_mul": 5 * 732 + 588,
     "g1_xyzz_add": 12 * 294 + 2 * 228,
     "g2_xyzz_add": 12 * 732 + 2 * 588,
 }
@@ -156,7 +158,7 @@ class Device:
             self._cupy.cuda.runtime.memcpyAsync(memory.address, values.ctypes.data, values.nbytes, 1, self.stream.ptr)
 
     def copy_ahead(self, memory: Memory, values: npt.NDArray) -> Any:
-        """Host to device beside the kernels already launched; the kernels that need it call `await_copy` with the result.
+        """Host to device beside the kernels already launched; launches that need it come after `await_copy(result)`.
 
         Only pinned memory overlaps. `memory` must not be in use by an earlier launch.
         """

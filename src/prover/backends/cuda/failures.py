@@ -50,8 +50,8 @@ def from_cupy(error: Exception, device: str) -> BackendError:
         return OutOfDeviceMemory(getattr(error, "_size", 0), free_bytes(), device)
     if "InsufficientDriver" in text or "driver version" in text:
         return NoDevice(
-            f"the NVIDIA driver is older than this CuPy's CUDA toolkit ({text}); update the driver or install the "
-            "cuda12 extra"
+            f"there is no NVIDIA driver, or it is older than CuPy's CUDA toolkit ({text.splitlines()[0]}); install or "
+            "update the driver, take the cuda12 extra, or prove with --backend cpu"
         )
     if "NoDevice" in text or "no CUDA-capable device" in text or "libcuda" in text:
         return NoDevice(f"no CUDA device: {text}; install the NVIDIA driver or prove with --backend cpu")
@@ -59,7 +59,8 @@ def from_cupy(error: Exception, device: str) -> BackendError:
         return KernelMissing(f"no kernel image for {device} ({text}); delete the cubin cache and start again")
     if any(word in text.upper().replace(" ", "") for word in FATAL):
         return DeviceLost(device, text.splitlines()[0])
-    return BackendError(f"{device}: {text.splitlines()[0] if text else name}; prove with --backend cpu if it happens again")
+    what = text.splitlines()[0] if text else name
+    return BackendError(f"{device}: {what}; prove with --backend cpu if it happens again")
 
 
 def free_bytes() -> int:

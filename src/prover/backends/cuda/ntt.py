@@ -92,9 +92,9 @@ class Ntt:
             target = scratch if p.is_last and len(self.passes) > 1 else source
             log_wide = min(self.log_tile - p.log_rows, p.log_columns)
             self.launcher.launch(
-                "ntt_pass", (1 << (p.log_columns - log_wide), batch), self.block, source, target, np.uint64(n), self.log_tile,
-                p.log_rows, p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last), p.roots, p.row_factors,
-                int(p.factors_last), p.twiddles, shared_bytes=FR_BYTES << self.log_tile,
+                "ntt_pass", (1 << (p.log_columns - log_wide), batch), self.block, source, target, np.uint64(n),
+                self.log_tile, p.log_rows, p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last),
+                p.roots, p.row_factors, int(p.factors_last), p.twiddles, shared_bytes=FR_BYTES << self.log_tile,
                 ops=batch * (n * p.log_rows // 2 + (n if p.twiddles else 0) + (n if p.row_factors else 0)), op="fr_mul",
                 moved_bytes=n * FR_BYTES * (2 * batch + (1 if p.twiddles else 0)),
             )  # fmt: skip
