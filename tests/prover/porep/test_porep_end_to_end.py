@@ -1,4 +1,4 @@
-"""A 2 KiB sector from its data to a proof that others can verify, through the service, with bellperson parameters."""
+"""A 2 KiB sector from its data to a proof that others can verify, through the service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prover.cli import main
-from prover.files.bellperson_vk import read_vk
+from prover.files.snarkjs_json import read_verification_key
 from prover.files.zcash import decode_proof
 from prover.porep.public_inputs import sector_inputs
 from prover.porep.vanilla import C1Output
@@ -21,16 +21,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from serve.daemon import Daemon
 
 pytestmark = pytest.mark.slow
-PARAMS_BYTES = 1_114_707_768
-"""The size of the real 2 KiB parameters."""
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """c1.json, k.params and k.vk; removed at once, for the parameters are large."""
+    """c1.json, k.key and vk.json; removed at once, for the key has a gigabyte."""
     folder = tmp_path_factory.mktemp("porep")
     run("porep", "make-sector", "2KiB", "--out", folder / "c1.json")
-    run("setup", "--porep", "2KiB", "--params", folder / "k.params", "--raw-vk", folder / "k.vk")
+    run("setup", "--porep", "2KiB", "--key", folder / "k.key", "--vk", folder / "vk.json")
     yield folder
     shutil.rmtree(folder)
 
@@ -39,13 +36,12 @@ def run(*arguments: object) -> None:
     assert main([str(argument) for argument in arguments]) == 0
 
 
-def test_the_service_proves_a_sector_with_parameters_read_back_from_their_file(
+def test_the_service_proves_a_sector_and_anybody_can_verify_it(
     folder: Path, sector: C1Output, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert (folder / "k.params").stat().st_size == PARAMS_BYTES
     prover = Daemon()
     try:
-        job_id = prover.submit("", c1_path=str(folder / "c1.json"), key_path=str(folder / "k.params"))
+        job_id = prover.submit("", c1_path=str(folder / "c1.json"), key_path=str(folder / "k.key"))
         result = prover.result(job_id, timeout_ms=500_000)
     finally:
         status, said = prover.end()
@@ -54,13 +50,13 @@ def test_the_service_proves_a_sector_with_parameters_read_back_from_their_file(
     assert len(result.proof) == 192
 
     (inputs,) = sector_inputs(sector.proof, sector.replica_id, sector.comm_d, sector.comm_r, sector.seed)
-    vk, proof = read_vk(folder / "k.vk"), decode_proof(result.proof)
+    vk, proof = read_verification_key(folder / "vk.json"), decode_proof(result.proof)
     assert verify(vk, proof, inputs)
     assert not verify(vk, proof, [*inputs[:-1], inputs[-1] + 1])
 
     raw = folder / "proof.bin"
     raw.write_bytes(result.proof)
-    question = ["porep", "verify", "--vk", folder / "k.vk", "--proof", raw, "--c1"]
+    question = ["porep", "verify", "--vk", folder / "vk.json", "--proof", raw, "--c1"]
     run(*question, folder / "c1.json")
     run("porep", "make-sector", "2KiB", "--seed", "02" * 32, "--out", folder / "other.json")
     assert main([str(argument) for argument in (*question, folder / "other.json")]) == 1
