@@ -8,6 +8,9 @@ import numpy as np
 
 from prover.circuits import poseidon_merkle, sha256_chain
 from prover.circuits.circuit import Circuit
+from prover.circuits.gadgets.poseidon_witness import fill_poseidon, num_poseidon_wires, poseidon_hashes
+from prover.circuits.gadgets.scalar import NUM_BITS
+from prover.circuits.gadgets.scalar_witness import fill_pack, fill_to_bits
 from prover.r1cs.columns import columns_at
 from prover.r1cs.evaluate import evaluate_abc, first_unsatisfied
 from prover.r1cs.hash import circuit_hash
@@ -28,6 +31,8 @@ def warm_up(run: Run) -> None:
     steps: list[tuple[str, Callable[[], object]]] = [
         ("SHA-256 witness", lambda: _fill(chain)),
         ("Poseidon witness", lambda: _fill(path)),
+        ("bits of field elements", _convert),
+        ("Poseidon of rows", _hash),
         ("rows of a circuit", lambda: evaluate_abc(r1cs, witness, *sides)),
         ("constraint check", lambda: first_unsatisfied(r1cs, *sides)),
         ("columns of a circuit", lambda: columns_at(r1cs, sides[0], threads=1)),
@@ -43,3 +48,16 @@ def warm_up(run: Run) -> None:
 def _fill(circuit: Circuit) -> None:
     out = np.zeros((circuit.r1cs.num_wires, 4), np.uint64)
     circuit.witness(circuit.sample(b""), out)
+
+
+def _convert() -> None:
+    out = np.zeros((NUM_BITS + 2, 4), np.uint64)
+    first = np.ones(1, np.int64)
+    fill_to_bits(np.zeros(1, np.int64), first, out)
+    fill_pack(np.arange(1, 1 + NUM_BITS)[None, :], first + NUM_BITS, out)
+
+
+def _hash() -> None:
+    out = np.zeros((3 + num_poseidon_wires(2), 4), np.uint64)
+    fill_poseidon(2, np.array([[1, 2]], np.int64), np.array([3], np.int64), out)
+    poseidon_hashes(2, np.zeros((1, 2, 4), np.uint64))
