@@ -148,16 +148,17 @@ class Bench:
         return {"device_used_bytes": used, "device_held_bytes": held, "device_free_bytes": pinner.memory_bytes[0]}
 
     def warm_up(self, name: str) -> dict[str, object]:
-        """A second process fills the cache of compiled synthesis and setup while this one compiles kernels."""
+        """Other processes fill the cache of compiled synthesis and setup while this one compiles kernels."""
         from prover.backends.select import make_backend
 
-        child = subprocess.Popen([sys.executable, __file__, "--warm-only"])
+        compile_part = [sys.executable, __file__, "--warm-only"]
+        children = [subprocess.Popen([*compile_part, part]) for part in ("setup", "synthesis")]
         self.backend, _ = make_backend(name, self.threads)
         began = time.monotonic()
         self.backend.warm_up(self.run(""))
         backend_s = time.monotonic() - began
-        child.wait()
-        return {"backend_s": round(backend_s, 2), "child_exit_code": child.returncode, "device": self.backend.device}
+        codes = [child.wait() for child in children]
+        return {"backend_s": round(backend_s, 2), "child_exit_codes": codes, "device": self.backend.device}
 
     def run(self, job_id: str) -> Run:
         return Run(self.events.append, job_id)
@@ -320,16 +321,17 @@ def machine() -> dict[str, object]:
     }  # fmt: skip
 
 
-def warm_only() -> None:
-    """Compiles synthesis, the scalar part of a setup and the checks, on the smallest circuits."""
+def warm_only(part: str) -> None:
+    """Compiles the scalar part of a setup, or synthesis and its checks, on the smallest circuits."""
     from prover.circuits.registry import build as build_circuit
     from prover.keys import HBasis
     from prover.run import silent
     from prover.setup import ToxicWaste, setup_scalars
 
-    setup_scalars(build_circuit("cubic").r1cs, ToxicWaste.draw(), silent(), 1, HBasis.LAGRANGE_ODD)
-    proof = registered_of(shape_of("2KiB"))
-    output = sparse(proof, SectorNames(), threads=2)
+    if part == "setup":
+        setup_scalars(build_circuit("cubic").r1cs, ToxicWaste.draw(), silent(), 1, HBasis.LAGRANGE_ODD)
+        return
+    output = sparse(registered_of(shape_of("2KiB")), SectorNames(), threads=2)
     check_constraints(PorepWorkload(output, _NoKeys(), threads=2), silent())
 
 
@@ -347,10 +349,10 @@ def main() -> None:
     parser.add_argument("--large", default="32GiB")
     parser.add_argument("--challenges", type=int, help="fewer than the shape has, for a trial on a small machine")
     parser.add_argument("--policies", default="recycle,sync-4k")
-    parser.add_argument("--warm-only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--warm-only", choices=("setup", "synthesis"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.warm_only:
-        warm_only()
+        warm_only(arguments.warm_only)
         return
     watcher = Watcher(arguments.out)
     bench = Bench(arguments)

@@ -1,0 +1,116 @@
+"""An excerpt of a recording replays as if it had been recorded alone: some jobs, everything around a release, no paths.
+
+Readings between the releases are thinned. Buffers and keys that exist when a job begins are allocated at its begin, as
+a watcher who comes late is told of them. No event of a job is left out but steps of progress that follow closely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from prover import wire
+from prover.errors import BadRequest
+
+BEFORE_NS, AFTER_NS = 500_000_000, 700_000_000
+"""Kept round a job."""
+AROUND_RELEASE_NS = 250_000_000
+MEMORY_STEP_NS, CPU_STEP_NS, PROGRESS_STEP_NS = 60_000_000, 190_000_000, 60_000_000
+COMMAND = "python -m prover serve"
+Window = tuple[int, int]
+
+
+def excerpt(events: Iterable[wire.Event], job_ids: Sequence[str], host: str = "demo") -> list[wire.Event]:
+    """The events of some jobs of one recording, in order of arrival.
+
+    Args:
+        host: how the machine is named in the excerpt.
+
+    Raises:
+        BadRequest: the recording has no such job, or is empty.
+    """
+    recorded = list(events)
+    if not recorded or not isinstance(recorded[0], wire.Hello):
+        raise BadRequest("an excerpt is made of a recording, which begins with a hello")
+    windows = [_window(recorded, job_id) for job_id in job_ids]
+    begin_ns, end_ns = min(w[0] for w in windows), max(w[1] for w in windows)
+    head = replace(recorded[0], t_ns=begin_ns, unix_ns=recorded[0].unix_ns + begin_ns - recorded[0].t_ns, host=host)
+    kept: list[wire.Event] = [head, *_present(recorded, begin_ns)]
+    inside = [e for e in recorded[1:] if begin_ns <= e.t_ns <= end_ns and any(a <= e.t_ns <= b for a, b in windows)]
+    kept += _thinned(inside, _releases(inside), set(job_ids))
+    return [_without_paths(event) for event in kept]
+
+
+def _window(events: Sequence[wire.Event], job_id: str) -> Window:
+    times = [event.t_ns for event in events if getattr(event, "job_id", None) == job_id]
+    if not times:
+        raise BadRequest(f"no job {job_id} in the recording")
+    buffers = {e.buffer_id for e in events if isinstance(e, wire.BufferAllocated) and e.job_id == job_id}
+    times += [e.t_ns for e in events if isinstance(e, wire.BufferReleased) and e.buffer_id in buffers]
+    return min(times) - BEFORE_NS, max(times) + AFTER_NS
+
+
+def _present(events: Sequence[wire.Event], begin_ns: int) -> list[wire.Event]:
+    """What a watcher who comes at `begin_ns` is told first: the process, and every buffer that exists."""
+    processes: dict[int, wire.Event] = {}
+    buffers: dict[int, wire.Event] = {}
+    for event in events:
+        if event.t_ns >= begin_ns:
+            continue
+        if isinstance(event, wire.ProcessSeen):
+            processes[event.pid] = event
+        elif isinstance(event, wire.BufferAllocated):
+            buffers[event.buffer_id] = event
+        elif isinstance(event, wire.BufferReleased):
+            buffers.pop(event.buffer_id, None)
+    return [replace(event, t_ns=begin_ns) for event in (*processes.values(), *buffers.values())]
+
+
+def _releases(events: Sequence[wire.Event]) -> list[Window]:
+    """Stretches in which memory goes back, and their surroundings."""
+    found: list[Window] = []
+    for event in events:
+        if isinstance(event, wire.BufferReleased) and event.how not in ("pool", "reused"):
+            found.append((event.begin_ns - AROUND_RELEASE_NS, event.t_ns + AROUND_RELEASE_NS))
+        elif isinstance(event, wire.InnerEnded | wire.OuterEnded):
+            found.append((event.t_ns - AROUND_RELEASE_NS, event.t_ns + AROUND_RELEASE_NS))
+    merged: list[Window] = []
+    for begin, end in sorted(found):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _thinned(events: Sequence[wire.Event], releases: Sequence[Window], job_ids: set[str]) -> Iterator[wire.Event]:
+    last: dict[tuple[object, ...], int] = {}
+    for event in events:
+        if getattr(event, "job_id", "") not in ("", *job_ids):
+            continue
+        step_ns = 0
+        series: tuple[object, ...] = (type(event), getattr(event, "pid", None))
+        if isinstance(event, wire.MemSample) and not any(a <= event.t_ns <= b for a, b in releases):
+            step_ns = MEMORY_STEP_NS
+        elif isinstance(event, wire.CpuSample | wire.HostSample | wire.CollectorCost):
+            step_ns = CPU_STEP_NS
+        elif isinstance(event, wire.Progress) and event.done < event.total:
+            step_ns, series = PROGRESS_STEP_NS, (event.stage, event.circuit)
+        if step_ns and event.t_ns - last.get(series, 0) < step_ns:
+            continue
+        last[series] = event.t_ns
+        yield event
+
+
+def _without_paths(event: wire.Event) -> wire.Event:
+    """The same without folders of the machine that it was recorded on."""
+    if isinstance(event, wire.ProcessSeen):
+        return replace(event, command=COMMAND)
+    if isinstance(event, wire.JobEnded) and event.metrics.get("key_file"):
+        return replace(event, metrics=event.metrics | {"key_file": None})
+    if isinstance(event, wire.SourceChanged | wire.Notice):
+        name = "detail" if isinstance(event, wire.SourceChanged) else "text"
+        words = getattr(event, name).split(" ")
+        return replace(event, **{name: " ".join("…" if word.strip("(;:").startswith("/") else word for word in words)})
+    return event
