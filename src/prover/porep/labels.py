@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from prover.porep.shapes import BASE_PARENTS, LABEL_PARENTS, PARENTS
 
-MAX_MINER_ID = (1 << 63) - 1
-
 
 def prover_id(miner_id: int) -> bytes:
     """A miner's actor id as LEB128 in 32 bytes, zeros behind."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from prover.errors import BadFile, BadVanillaProof
+from prover.errors import BadFile, BadVanillaProof, ProverError
 from prover.params import R
 from prover.porep.c1_read import MAX_BYTES, parse_c1, read_c1
 from prover.porep.c1_write import inner_json, wrapper_json, write_c1
+from prover.porep.checks import check_output
 from prover.porep.sector import SectorNames, sparse
 from prover.porep.shapes import registered
 from prover.porep.vanilla import C1Output
@@ -233,3 +235,34 @@ def test_a_folder_or_nothing_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(BadFile, match=str(path)):
             read_c1(path)
+
+
+def test_no_change_of_a_byte_or_member_passes_or_crashes(numbered: C1Output, tree: str) -> None:
+    rng = random.Random(5)
+    inner = tree.encode()
+    parsed = json.loads(tree)
+    for _ in range(150):
+        data = bytearray(inner)
+        data[rng.randrange(len(data))] = rng.randrange(256)
+        _refused_or_equal(bytes(data), inner)
+        at: dict | list = parsed
+        while isinstance(at[key := _any_key(at, rng)], dict | list):  # type: ignore[index]
+            at = at[key]  # type: ignore[index]
+        kept = at[key]  # type: ignore[index]
+        at[key] = rng.choice([0, 255, -1, 256, 1 << 64, 1.5, None, "x", [], {}])  # type: ignore[index]
+        _refused_or_equal(json.dumps(parsed, separators=(",", ":")).encode(), inner)
+        at[key] = kept  # type: ignore[index]
+
+
+def _any_key(part: dict | list, rng: random.Random) -> str | int:
+    return rng.choice(list(part)) if isinstance(part, dict) else rng.randrange(len(part))
+
+
+def _refused_or_equal(data: bytes, inner: bytes) -> None:
+    try:
+        output = parse_c1(data)
+        check_output(output, miner_id=1000, sector_number=1)
+    except ProverError as error:
+        assert len(str(error)) < 500
+    else:
+        assert inner_json(output) == inner
