@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.screen import Screen
 
 from cuzktui.widgets.canvas import Canvas, Look
-from cuzktui.widgets.finding import FindingLine
+from cuzktui.widgets.finding import FindingLine, is_long
 from cuzktui.widgets.footer import FooterLine
 from cuzktui.widgets.header import Header
 from cuzktui.widgets.jobs import JobsPanel
@@ -72,6 +72,8 @@ class MainScreen(Screen[None]):
         """Hands a view to the panels; between two full pictures only to those that follow the gap."""
         self.set_class(view.lens is not None, "-lens")
         self.set_class(bool(view.pair), "-pair")
+        if not lens_only:
+            self.set_class(is_long(view, self.size.width), "-long")
         for panel in self.query(Canvas):
             if not lens_only or panel.id in ("lens", "finding"):
                 panel.show(view)

@@ -45,6 +45,12 @@ def finding_grid(view: View, width: int, height: int = 1) -> Grid:
     return grid
 
 
+def is_long(view: View, width: int) -> bool:
+    """The sentence, with what is offered beside it, needs a second row."""
+    length = sum(len(text) for text, _ in _pieces(view)) + (len(view.offer) + 3 if view.offer else 0)
+    return length > width - 4
+
+
 def _pieces(view: View) -> Words:
     snapshot = view.snapshot
     process = snapshot.process

@@ -364,6 +364,20 @@ async def test_without_colours_everything_can_still_be_read(monkeypatch: pytest.
         assert all(len(set(colour.get_truecolor())) == 1 for colour in colours)
 
 
+async def test_a_sentence_too_long_for_a_row_is_given_two() -> None:
+    app = console(ScriptedProver(one_proof(gpu=True).events))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot, app)
+        lines = (await settled(pilot, app)).splitlines()
+        at = next(number for number, line in enumerate(lines) if line.startswith(" ▸"))
+        assert "100 ms of 2.56 s after the last kernel" in lines[at] and "GPU idle" in lines[at + 1]
+        await pilot.resize_terminal(160, 48)
+        await settled(pilot, app)
+        lines = (await settled(pilot, app)).splitlines()
+        at = next(number for number, line in enumerate(lines) if line.startswith(" ▸"))
+        assert "GPU idle" in lines[at] and lines[at + 1].startswith("╭")
+
+
 async def test_a_warning_of_the_stream_is_shown_at_any_size_and_once() -> None:
     prover = ScriptedProver(idle())
     app = console(prover)
