@@ -60,56 +60,33 @@ CUZK_INLINE Affine<F> load_side(const Affine<F>* from, u32 entry) {
     return load(from + entry);
 }
 
-// Pairs that one of `batches` equal batches takes; batches start at multiples of 32.
-struct Range {
-    u32 first, count;
-};
-
-CUZK_INLINE Range batch_range(u32 total, u32 batch, u32 batches) {
-    const u32 most = ((total + batches - 1) / batches + 31) / 32 * 32;
-    const u32 first = batch * most < total ? batch * most : total;
-    return {first, total - first < most ? total - first : most};
-}
-
-// What the kernels of one round share.
-template <class F>
-struct Round {
-    const Affine<F>* from;
-    const u32 *left, *right, *out;
-    u32 num_pairs, threads, batches;
-    F* prefixes;
-    Affine<F>* sums;
-};
-
-// Denominators of a batch: their running products within each thread, and each thread's total. t: thread of the batch.
 template <class F, bool first>
-CUZK_INLINE void pair_products(const Round<F>& round, u32 batch, F* totals, u32 t) {
-    const Range own = batch_range(round.num_pairs, batch, round.batches);
-    const u32 share = per_thread(own.count, round.threads, 4);
-    if (t / 32 * 32 * share >= own.count) return;
-    const u32 start = own.first + t / 32 * 32 * share + t % 32, end = own.first + own.count;
+CUZK_INLINE void pair_products(const Affine<F>* from, const u32* left, const u32* right, const u32* num_pairs,
+                               u32 threads, F* prefixes, F* totals) {
+    const u32 count = *num_pairs, share = per_thread(count, threads, 4);
+    const u32 t = global_thread(), start = t / 32 * 32 * share + t % 32;
+    if (t / 32 * 32 * share >= count) return;
     F running = F::one();
 #pragma unroll 1
     for (u32 i = 0; i < share; ++i) {
         const u32 p = start + 32 * i;
-        if (p >= end) break;
-        store_striped(round.prefixes, p, running);
-        const u32 l = round.left[p], r = round.right[p];
-        const Affine<F>*a = round.from + (first ? l & ~sign_bit : l), *b = round.from + (first ? r & ~sign_bit : r);
+        if (p >= count) break;
+        store_striped(prefixes, p, running);
+        const u32 l = left[p], r = right[p];
+        const Affine<F>*a = from + (first ? l & ~sign_bit : l), *b = from + (first ? r & ~sign_bit : r);
         const F ax = load(&a->x), bx = load(&b->x);
         F denominator = bx - ax;
         if (denominator.is_zero() || ax.is_zero() || bx.is_zero())
-            classify_pair(load_side<F, first>(round.from, l), load_side<F, first>(round.from, r), denominator);
+            classify_pair(load_side<F, first>(from, l), load_side<F, first>(from, r), denominator);
         running = running * denominator;
     }
     store_striped(totals, t, running);
 }
 
-// Replaces every total of a batch by its inverse.
+// Replaces every total by its inverse.
 template <class F>
-CUZK_INLINE void invert_totals(u32 num_pairs, u32 threads, u32 batches, u32 batch, u32 invert_threads, F* totals,
-                               F* prefixes) {
-    const u32 pairs = batch_range(num_pairs, batch, batches).count, share = per_thread(pairs, threads, 4);
+CUZK_INLINE void invert_totals(const u32* num_pairs, u32 threads, u32 invert_threads, F* totals, F* prefixes) {
+    const u32 pairs = *num_pairs, share = per_thread(pairs, threads, 4);
     const u32 count = (pairs + 32 * share - 1) / (32 * share) * 32, own = per_thread(count, invert_threads, 1);
     const u32 t = global_thread(), start = t / 32 * 32 * own + t % 32;
     if (start >= count) return;
@@ -129,25 +106,23 @@ CUZK_INLINE void invert_totals(u32 num_pairs, u32 threads, u32 batches, u32 batc
     }
 }
 
-// Sums of a batch's pairs, from the inverted totals backwards.
 template <class F, bool first>
-CUZK_INLINE void pair_sums(const Round<F>& round, u32 batch, const F* inverse_totals, u32 t) {
-    const Range own = batch_range(round.num_pairs, batch, round.batches);
-    const u32 share = per_thread(own.count, round.threads, 4);
-    const u32 offset = t / 32 * 32 * share + t % 32;
-    if (offset >= own.count) return;
-    const u32 start = own.first + offset;
-    u32 last = (own.count - 1 - offset) / 32;
+CUZK_INLINE void pair_sums(const Affine<F>* from, const u32* left, const u32* right, const u32* out,
+                           const u32* num_pairs, u32 threads, const F* prefixes, const F* inverse_totals,
+                           Affine<F>* sums) {
+    const u32 count = *num_pairs, share = per_thread(count, threads, 4);
+    const u32 t = global_thread(), start = t / 32 * 32 * share + t % 32;
+    if (start >= count) return;
+    u32 last = (count - 1 - start) / 32;
     if (last >= share) last = share - 1;
     F back = load_striped(inverse_totals, t);
 #pragma unroll 1
     for (u32 i = last + 1; i-- > 0;) {
         const u32 p = start + 32 * i;
-        const Affine<F> a = load_side<F, first>(round.from, round.left[p]);
-        const Affine<F> b = load_side<F, first>(round.from, round.right[p]);
+        const Affine<F> a = load_side<F, first>(from, left[p]), b = load_side<F, first>(from, right[p]);
         F denominator;
         const PairKind kind = classify_pair(a, b, denominator);
-        const F inverted = back * load_striped(round.prefixes, p);
+        const F inverted = back * load_striped(prefixes, p);
         back = back * denominator;
         F numerator = b.y - a.y;
         if (kind == PairKind::twice) {
@@ -161,16 +136,8 @@ CUZK_INLINE void pair_sums(const Round<F>& round, u32 batch, const F* inverse_to
         if (kind == PairKind::left) sum = a;
         if (kind == PairKind::right) sum = b;
         if (kind == PairKind::infinity) sum = Affine<F>::infinity();
-        store(round.sums + (first ? round.out[p] : round.left[p]), sum);
+        store(sums + (first ? out[p] : left[p]), sum);
     }
-}
-
-// Sums of one batch (bound by the multiplier) beside products of the next (bound by memory), block by block in turn.
-template <class F, bool first>
-CUZK_INLINE void sums_and_products(const Round<F>& round, u32 batch, const F* inverse_totals, F* next_totals) {
-    const u32 t = blockIdx.x / 2 * blockDim.x + threadIdx.x;
-    if (blockIdx.x % 2 == 0) pair_sums<F, first>(round, batch, inverse_totals, t);
-    else pair_products<F, first>(round, batch + 1, next_totals, t);
 }
 
 // The middle point of every bucket of odd length, which round 0 pairs with nothing.
@@ -185,32 +152,32 @@ CUZK_INLINE void keep_singles(const Affine<F>* bases, const u32* sorted, const u
 
 }  // namespace cuzk
 
-// The kernels of one group. Each takes the round (source points, pair lists, the count on the device, threads of a wave,
-// batches, prefixes, sums), then the batch and its totals.
-#define CUZK_ROUND(F)                                                                                                 \
-    const cuzk::Affine<F>*from, const u32 *left, const u32 *right, const u32 *out, const u32 *num_pairs, u32 threads, \
-        u32 batches, F *prefixes, cuzk::Affine<F>*sums, u32 batch
-#define CUZK_THE_ROUND(F) \
-    cuzk::Round<F> { from, left, right, out, *num_pairs, threads, batches, prefixes, sums }
-#define CUZK_ROUND_KERNELS(name, suffix, F, first)                                                                    \
-    CUZK_KERNEL(128, CUZK_PRODUCT_BLOCKS) name##_products##suffix(CUZK_ROUND(F), F* totals) {                         \
-        cuzk::pair_products<F, first>(CUZK_THE_ROUND(F), batch, totals, cuzk::global_thread());                       \
+// The kernels of one group.
+#define CUZK_ACCUMULATE(name, F)                                                                                      \
+    CUZK_KERNEL(128, CUZK_PRODUCT_BLOCKS)                                                                             \
+    name##_products_first(const cuzk::Affine<F>* from, const u32* left, const u32* right, const u32* num_pairs,       \
+                          u32 threads, F* prefixes, F* totals) {                                                      \
+        cuzk::pair_products<F, true>(from, left, right, num_pairs, threads, prefixes, totals);                        \
     }                                                                                                                 \
-    CUZK_KERNEL(128, CUZK_SUM_BLOCKS) name##_sums##suffix(CUZK_ROUND(F), const F* totals) {                           \
-        cuzk::pair_sums<F, first>(CUZK_THE_ROUND(F), batch, totals, cuzk::global_thread());                           \
+    CUZK_KERNEL(128, CUZK_PRODUCT_BLOCKS)                                                                             \
+    name##_products(const cuzk::Affine<F>* from, const u32* left, const u32* right, const u32* num_pairs,             \
+                    u32 threads, F* prefixes, F* totals) {                                                            \
+        cuzk::pair_products<F, false>(from, left, right, num_pairs, threads, prefixes, totals);                       \
+    }                                                                                                                 \
+    CUZK_KERNEL(128, 2)                                                                                               \
+    name##_invert(const u32* num_pairs, u32 threads, u32 invert_threads, F* totals, F* prefixes) {                    \
+        cuzk::invert_totals(num_pairs, threads, invert_threads, totals, prefixes);                                    \
     }                                                                                                                 \
     CUZK_KERNEL(128, CUZK_SUM_BLOCKS)                                                                                 \
-    name##_sums_and_products##suffix(CUZK_ROUND(F), const F* totals, F* next_totals) {                                \
-        cuzk::sums_and_products<F, first>(CUZK_THE_ROUND(F), batch, totals, next_totals);                             \
-    }
-
-#define CUZK_ACCUMULATE(name, F)                                                                                      \
-    CUZK_ROUND_KERNELS(name, _first, F, true)                                                                         \
-    CUZK_ROUND_KERNELS(name, , F, false)                                                                              \
-    CUZK_KERNEL(128, 2)                                                                                               \
-    name##_invert(const u32* num_pairs, u32 threads, u32 batches, u32 batch, u32 invert_threads, F* totals,           \
-                  F* prefixes) {                                                                                      \
-        cuzk::invert_totals(*num_pairs, threads, batches, batch, invert_threads, totals, prefixes);                   \
+    name##_sums_first(const cuzk::Affine<F>* from, const u32* left, const u32* right, const u32* out,                 \
+                      const u32* num_pairs, u32 threads, const F* prefixes, const F* totals,                          \
+                      cuzk::Affine<F>* sums) {                                                                        \
+        cuzk::pair_sums<F, true>(from, left, right, out, num_pairs, threads, prefixes, totals, sums);                 \
+    }                                                                                                                 \
+    CUZK_KERNEL(128, CUZK_SUM_BLOCKS)                                                                                 \
+    name##_sums(const cuzk::Affine<F>* from, const u32* left, const u32* right, const u32* num_pairs, u32 threads,    \
+                const F* prefixes, const F* totals, cuzk::Affine<F>* sums) {                                          \
+        cuzk::pair_sums<F, false>(from, left, right, left, num_pairs, threads, prefixes, totals, sums);               \
     }                                                                                                                 \
     CUZK_KERNEL(256, 2)                                                                                               \
     name##_singles(const cuzk::Affine<F>* bases, const u32* sorted, const u32* lengths, const u32* starts,            \

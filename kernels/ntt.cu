@@ -66,8 +66,11 @@ CUZK_INLINE Fr get(const Quad* plane, u32 far, u32 at) {
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-// Base address of column g in the last pass: the digits k1, k2, k3 of g, most significant first, in the address.
-CUZK_INLINE u64 last_pass_base(u32 g, u32 log_rows, u32 log_columns, u32 log_first, u32 log_second) {
+// Where column g begins. In the last pass the digits k1, k2, k3 of g stand most significant first in the address.
+CUZK_INLINE u64 source_of(u32 g, u32 is_last, u32 log_rows, u32 log_columns, u32 log_stride, u32 log_first,
+                          u32 log_second) {
+    if (!is_last)
+        return (static_cast<u64>(g >> log_stride) << (log_stride + log_rows)) + (g & ((1u << log_stride) - 1));
     const u32 k1 = g & ((1u << log_first) - 1), rest = g >> log_first;
     const u32 k2 = rest & ((1u << log_second) - 1), k3 = rest >> log_second;
     const u32 log_third = log_columns - log_first - log_second;
@@ -90,35 +93,15 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u
          const Fr* twiddles) {
     CUZK_DYNAMIC_SHARED(plane);
     from += blockIdx.y * batch_stride, to += blockIdx.y * batch_stride;
-    const u32 rows = 1u << log_rows, per = rows < 4 ? rows : 4, far = 1u << log_tile;
+    const u32 rows = 1u << log_rows, far = 1u << log_tile;
     const u32 log_wide = log_tile - log_rows < log_columns ? log_tile - log_rows : log_columns, wide = 1u << log_wide;
-    const u32 quads = rows / per << log_wide;  // groups of `per` elements of one column in this block
+    const u32 quads = rows / 4 << log_wide;  // butterflies of radix 4 in this block
     const u32 first_column = blockIdx.x << log_wide;
 
-#pragma unroll 1
-    for (u32 item = threadIdx.x; item < quads; item += blockDim.x) {
-        const u32 column = item & (wide - 1), group = item >> log_wide, g = first_column + column;
-        u64 at = group, step = rows / per;
-        if (is_last) {
-            at += last_pass_base(g, log_rows, log_columns, log_first, log_second);
-        } else {
-            at = (static_cast<u64>(g >> log_stride) << (log_stride + log_rows)) + (g & ((1u << log_stride) - 1)) +
-                 (at << log_stride);
-            step <<= log_stride;
-        }
-#pragma unroll 1
-        for (u32 i = 0; i < per; ++i) {
-            const u32 r = group + i * (rows / per);
-            Fr value = load(from + at + i * step);
-            if (row_factors && !row_factors_last) value = mul_lazy(load(row_factors + r), value);
-            put(plane, far, (r << log_wide) + column, value);
-        }
-    }
     u32 done = 0;  // log of the radices so far
 #pragma unroll 1
     for (; log_rows - done >= 2; done += 2) {
         const u32 span = log_rows - done - 2;  // log distance between the inputs of a butterfly
-        // The first step takes what the same thread put.
         if (done != 0) __syncthreads();
 #pragma unroll 1
         for (u32 item = threadIdx.x; item < quads; item += blockDim.x) {
@@ -127,8 +110,21 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u
             const u32 low = group >> done, row = ((group & ((1u << done) - 1)) << (span + 2)) + low;
             const u32 at = (row << log_wide) + column, apart = wide << span;
             Fr x[4];
+            if (done == 0) {
+                const Fr* source = from + source_of(first_column + column, is_last, log_rows, log_columns, log_stride,
+                                                    log_first, log_second);
+                const u32 log_step = is_last ? 0 : log_stride;
 #pragma unroll
-            for (u32 i = 0; i < 4; ++i) x[i] = get(plane, far, at + i * apart);
+                for (u32 i = 0; i < 4; ++i)
+                    x[i] = load(source + (static_cast<u64>(row + (i << span)) << log_step));
+                if (row_factors && !row_factors_last) {
+#pragma unroll
+                    for (u32 i = 0; i < 4; ++i) x[i] = mul_lazy(load(row_factors + row + (i << span)), x[i]);
+                }
+            } else {
+#pragma unroll
+                for (u32 i = 0; i < 4; ++i) x[i] = get(plane, far, at + i * apart);
+            }
             dft4(x, load(roots + rows / 4));
             if (low != 0) {
                 x[2] = mul_lazy(load(roots + (low << done)), x[2]);
@@ -141,19 +137,29 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u
     }
     const u32 left = log_rows - done;
     if (left != 0) {
-        // The last step of an odd power of 2: butterflies among a thread's neighbours.
+        // The last step of an odd power of 2: butterflies among neighbours. Two rows have no step before it.
         if (done != 0) __syncthreads();
 #pragma unroll 1
-        for (u32 item = threadIdx.x; item < quads * (per / 2); item += blockDim.x) {
+        for (u32 item = threadIdx.x; item < rows / 2 << log_wide; item += blockDim.x) {
             const u32 column = item & (wide - 1), at = (item >> log_wide << (log_wide + 1)) + column;
-            Fr a = get(plane, far, at), b = get(plane, far, at + wide);
+            Fr a, b;
+            if (done == 0) {
+                const Fr* source = from + source_of(first_column + column, is_last, log_rows, log_columns, log_stride,
+                                                    log_first, log_second);
+                a = load(source), b = load(source + (1ull << (is_last ? 0 : log_stride)));
+                if (row_factors && !row_factors_last) {
+                    a = mul_lazy(load(row_factors), a), b = mul_lazy(load(row_factors + 1), b);
+                }
+            } else {
+                a = get(plane, far, at), b = get(plane, far, at + wide);
+            }
             butterfly(a, b);
             put(plane, far, at, a), put(plane, far, at + wide, b);
         }
     }
     __syncthreads();
     // Place r has digits q1 (most significant), q2, .. of the steps' radices and frequency k = q1 + 4 q2 + ..
-#pragma unroll 1
+#pragma unroll 2
     for (u32 item = threadIdx.x; item < rows << log_wide; item += blockDim.x) {
         const u32 column = item & (wide - 1), k = item >> log_wide, g = first_column + column;
         u32 r = left ? k >> done : 0;

@@ -23,7 +23,6 @@
     if (!std::strcmp(name, #kernel)) return emulation::launch(kernel, true, grid_x, grid_y, threads, arguments), 0;
 #define GROUP(g)                                                                                                  \
     PLAIN(g##_products_first) PLAIN(g##_products) PLAIN(g##_invert) PLAIN(g##_sums_first) PLAIN(g##_sums)          \
-    PLAIN(g##_sums_and_products_first) PLAIN(g##_sums_and_products)                                                \
     PLAIN(g##_singles) PLAIN(g##_reduce_chunks) PLAIN(g##_sum_buckets) COOPERATIVE(g##_sum_by_bit)                 \
     PLAIN(g##_sums_probe) PLAIN(g##_fill_table)       \
     PLAIN(g##_multiply_table)

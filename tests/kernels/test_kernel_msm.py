@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
 import numpy as np
@@ -92,17 +91,6 @@ def test_a_small_budget_takes_the_windows_in_groups_with_the_same_sum(launcher, 
     launcher.launched.clear()
     assert (run(launcher, known, scalars, 8, budget) == known.expect(scalars)).all()
     assert launcher.launched.count("scatter_bins") == 7
-
-
-@pytest.mark.parametrize("pairs", [1, 7, 100])
-def test_rounds_in_overlapping_batches_give_the_same_sum(launcher, known, pairs):
-    scalars = mixed(COUNT)
-    curve = dataclasses.replace(known.curve, batch_pairs=pairs)
-    source = ScalarSource(launcher.upload(field_array(scalars)), COUNT)
-    launcher.launched.clear()
-    got = Msm(launcher, curve, 1 << 30).run(launcher.upload(known.points), source, 5)
-    assert (got == known.expect(scalars)).all()
-    assert f"{curve.name}_sums_and_products_first" in launcher.launched
 
 
 def test_one_changed_scalar_changes_the_sum(launcher, known):

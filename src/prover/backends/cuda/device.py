@@ -28,8 +28,6 @@ MULTIPLIER_SLOTS = {
     "g2_coordinate_mul": 732,
     "g1_add": 4 * 294 + 228,
     "g2_add": 4 * 732 + 588,
-    "g1_add_and_mul": 5 * 294 + 228,
-    "g2_add_and_mul": 5 * 732 + 588,
     "g1_xyzz_add": 12 * 294 + 2 * 228,
     "g2_xyzz_add": 12 * 732 + 2 * 588,
 }

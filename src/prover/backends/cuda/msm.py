@@ -20,7 +20,6 @@ card: each round of the tree has a latency of its own."""
 REDUCTION_COST = 4.0
 """Cost of a bucket in the reduction, in tree additions (two complete XYZZ additions at their lower rate)."""
 LOG_CHUNK_THREADS = 15
-MOST_BATCHES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,6 @@ class Curve:
     coordinate_bytes: int
     sum_threads_per_sm: int
     """Threads of one wave of the addition kernels."""
-    batch_pairs: int
-    """A round of twice as many pairs or more is cut into batches of about so many: products and sums overlap."""
 
     @property
     def affine_bytes(self) -> int:
@@ -55,8 +52,8 @@ class Curve:
         return (2, 6) if self.name == "g1" else (2, 2, 6)
 
 
-G1 = Curve("g1", 48, 512, 8 << 20)
-G2 = Curve("g2", 96, 256, 3 << 20)
+G1 = Curve("g1", 48, 512)
+G2 = Curve("g2", 96, 256)
 
 
 def choose_window(count: int) -> int:
@@ -144,7 +141,7 @@ class Msm:
         wave = launcher.num_sms * self.curve.sum_threads_per_sm
         inverters = launcher.num_sms * 256
         most_threads = _threads(most, wave, 4)
-        *totals, total_prefixes = (launcher.empty(size * (most_threads + 32)) for _ in range(3))
+        totals, total_prefixes = (launcher.empty(size * (most_threads + 32)) for _ in range(2))
         for rounds in range((buckets.longest - 1).bit_length()):
             rest = buckets.num_entries >> rounds
             bound = min(most, rest, rest // 2 + buckets.num_buckets // 2 + 1)
@@ -154,36 +151,22 @@ class Msm:
                 pairs.prefixes, buckets.num_buckets, pairs.total, buckets.sorted, rounds, left, right, out,
                 moved_bytes=bound * 12,
             )  # fmt: skip
-            batches = max(1, min(MOST_BATCHES, bound // self.curve.batch_pairs))
-            share = min(bound, ceil_div(bound, batches) + 32)
-            blocks = ceil_div(_threads(share, wave, 4), 128)
-            invert_blocks = ceil_div(_threads(128 * blocks, inverters, 1), 128)
-            suffix = "_first" if rounds == 0 else ""
-            where = (
-                bases if rounds == 0 else sums, left, right, out, pairs.total, wave, batches, prefixes, sums,
-            )  # fmt: skip
-            mul, add = f"{name}_coordinate_mul", self.curve.op
-            products_bytes, sums_bytes = share * (3 * size + 8), share * (7 * size + 8)
+            threads = _threads(bound, wave, 4)
+            first = "_first" if rounds == 0 else ""
+            source = bases if rounds == 0 else sums
             launcher.launch(
-                f"{name}_products{suffix}", blocks, 128, *where, 0, totals[0], ops=share, op=mul,
-                moved_bytes=products_bytes,
+                f"{name}_products{first}", ceil_div(threads, 128), 128, source, left, right, pairs.total, wave,
+                prefixes, totals, ops=bound, op=f"{name}_coordinate_mul", moved_bytes=bound * (3 * size + 8),
             )  # fmt: skip
-            for batch in range(batches):
-                now, after = totals[batch % 2], totals[(batch + 1) % 2]
-                launcher.launch(
-                    f"{name}_invert", invert_blocks, 128, pairs.total, wave, batches, batch, inverters, now,
-                    total_prefixes,
-                )  # fmt: skip
-                if batch + 1 < batches:
-                    launcher.launch(
-                        f"{name}_sums_and_products{suffix}", 2 * blocks, 128, *where, batch, now, after, ops=share,
-                        op=f"{add}_and_mul", moved_bytes=products_bytes + sums_bytes,
-                    )  # fmt: skip
-                else:
-                    launcher.launch(
-                        f"{name}_sums{suffix}", blocks, 128, *where, batch, now, ops=share, op=add,
-                        moved_bytes=sums_bytes,
-                    )  # fmt: skip
+            launcher.launch(
+                f"{name}_invert", ceil_div(_threads(threads, inverters, 1), 128), 128, pairs.total, wave, inverters,
+                totals, total_prefixes,
+            )  # fmt: skip
+            outs = (left, right, out) if rounds == 0 else (left, right)
+            launcher.launch(
+                f"{name}_sums{first}", ceil_div(threads, 128), 128, source, *outs, pairs.total, wave, prefixes, totals,
+                sums, ops=bound, op=self.curve.op, moved_bytes=bound * (7 * size + 8),
+            )  # fmt: skip
         return sums
 
     def _chunking(self, num_buckets: int, bucket_bits: int) -> tuple[int, int]:
