@@ -6,6 +6,7 @@ Figures: rust-fil-proofs' circuit tests (constraints), curio's cuzk-project.md (
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,13 @@ def test_small_stacked_circuits_have_the_public_counts(shape: str, constraints: 
 def test_the_2_kib_circuit_is_row_for_row_that_of_the_field(circuit: StackedCircuit) -> None:
     wanted = "2c120b1125bd531d5a62b11932b2ae0e0cb47f455cea582994f97534e296bb42"
     assert bellpepper_digest(circuit.r1cs) == wanted
+
+
+@pytest.mark.slow
+def test_a_challenge_of_the_32_gib_circuit_is_row_for_row_that_of_the_field() -> None:
+    r1cs = build(dataclasses.replace(shape_of("32GiB"), challenges=1)).r1cs
+    assert (r1cs.num_public + 1, r1cs.num_constraints) == (22, 7_238_236)
+    assert bellpepper_digest(r1cs) == "5d477993ad4d9f61d0bb3309e06fd6659635ddd6007f0b3fdf81feb9d4ed5ef6"
 
 
 def test_create_label_has_the_public_count() -> None:
