@@ -56,6 +56,8 @@ def process_ended(snapshot: Snapshot, event: wire.ProcessEnded) -> Snapshot:
     """A process is gone, and with a prover its jobs."""
     view = replace(_process(snapshot, event.pid, event.t_ns), ended=event)
     snapshot = _with_process(snapshot, view)
+    if snapshot.lens is not None and snapshot.lens.pid == event.pid:
+        snapshot = _close_lens(snapshot, event.t_ns)
     if snapshot.hello is None or snapshot.hello.pid != event.pid:
         return snapshot
     reason = event.reason or "the prover ended"
@@ -63,7 +65,7 @@ def process_ended(snapshot: Snapshot, event: wire.ProcessEnded) -> Snapshot:
         job if job.is_done else replace(job, ended_ns=event.t_ns, outcome=wire.Outcome.FAILED, error=reason)
         for job in snapshot.jobs
     )
-    return replace(_close_lens(snapshot, event.t_ns), jobs=jobs, running=None, queued=())
+    return replace(snapshot, jobs=jobs, running=None, queued=())
 
 
 def memory(snapshot: Snapshot, event: wire.MemSample) -> Snapshot:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import GB, MS, START, S, Story, mem
+from builders import GB, MS, START, Profile, S, Story, mem
 from cuzktui.model import store
 from cuzktui.model.snapshot import Snapshot
 from prover import wire
@@ -272,3 +272,14 @@ def test_times_and_begins_out_of_any_range_are_counted_and_passed_over() -> None
     ]
     snapshot = folded(events)
     assert snapshot.unknown == 4 and not snapshot.jobs and not snapshot.processes
+
+
+def test_the_lens_of_a_stranger_stops_counting_when_the_stranger_has_ended() -> None:
+    profile = Profile([(START, 1e9), (START + 100 * MS, 1e9), (START + 200 * MS, 3e8)])
+    events = [wire.ProcessSeen(t_ns=START, pid=41, command="x", role="foreign"), *profile.samples(5 * MS)]
+    falling = store.apply_all(store.empty(), events)
+    assert falling.lens is not None and falling.lens.is_open
+    ended = store.apply(falling, wire.ProcessEnded(t_ns=START + 210 * MS, pid=41, exit_code=0))
+    later = store.apply(ended, wire.HostSample(t_ns=START + 9000 * MS))
+    assert later.lens is not None and not later.lens.is_open
+    assert later.lens.gap_ns(later.t_ns) < 200 * MS
