@@ -8,7 +8,6 @@ from cuzktui.collector import system
 from cuzktui.collector.system import IDLE_NS, Watched
 from prover import wire
 
-
 OFTEN, SELDOM = 50, 5
 """Readings a second."""
 S = 1_000_000_000
