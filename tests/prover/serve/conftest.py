@@ -1,3 +1,5 @@
+"""Real daemons on sockets of their own, ended with the test that started them."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
