@@ -7,9 +7,11 @@ outside the GIL and refuses while a view is alive: a refusal is a leak event tha
 from __future__ import annotations
 
 import mmap
+import os
 import queue
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,6 +26,8 @@ HUGE_BYTES = 2 << 20
 SMALL_BYTES = 4096
 RETRY_S = 2.0
 """How often refused releases are tried again."""
+FAULT_BYTES = 16 << 20
+"""Touched by one thread at a time."""
 IDLE_TRIM_S = 30.0
 """A pool that nobody drew on for so long is given back, off the critical path."""
 
@@ -126,7 +130,15 @@ class Arena:
             buffer = self._pool.take(size_bytes, place) if huge else None
         recycled = buffer is not None
         if buffer is None:
+            begin_ns = now()
             buffer = self._map(size_bytes, huge, place, label, owner)
+            if place is Place.PINNED:
+                self.emit(
+                    wire.Span(
+                        t_ns=now(), job_id=job_id, name="fault in and lock pages", begin_ns=begin_ns, stage=stage,
+                        circuit=circuit, moved_bytes=size_bytes,
+                    )
+                )  # fmt: skip
         else:
             self._rename(buffer, label, owner, "reused")
         with self._lock:
@@ -186,6 +198,7 @@ class Arena:
         mapping.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
         address = np.frombuffer(mapping, np.uint8, 1).ctypes.data
         if place is Place.PINNED and self.pinner is not None:
+            _fault_in(mapping, size_bytes)
             self.pinner.pin(address, size_bytes)
         return Buffer(self._take_id(), mapping, address, size_bytes, huge, place, label, owner)
 
@@ -294,6 +307,21 @@ class Scope:
         size_bytes = sum(b.size_bytes for b in buffers)
         self.arena.give_back(buffers, self.policy)
         return size_bytes
+
+
+def _fault_in(mapping: mmap.mmap, size_bytes: int) -> None:
+    """Touches every page, on all cores.
+
+    Page-locking faults pages in too, but on one core: 3 GB/s on the H200 host, where 16 cores touch 22 (4K pages) to 39
+    GB/s and locking what is there runs at 32.
+    """
+    pages = np.frombuffer(mapping, np.uint8, size_bytes)
+
+    def touch(first: int) -> None:
+        pages[first : first + FAULT_BYTES : SMALL_BYTES] = 0
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(touch, range(0, size_bytes, FAULT_BYTES)))
 
 
 def _round_up(value: int, unit: int) -> int:

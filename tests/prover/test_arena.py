@@ -140,12 +140,14 @@ def test_page_size_asked_for_is_the_policys(arena, ledger, policy):
     scope.release()
 
 
-def test_pinned_buffers_are_unpinned_before_they_are_unmapped(ledger):
-    calls = []
+def test_pinned_buffers_are_resident_before_they_are_pinned_and_unpinned_before_they_are_unmapped(ledger):
+    calls, resident = [], []
+    before_bytes = rss_bytes()
 
     class Pinner:
         def pin(self, address: int, size_bytes: int) -> None:
             calls.append(("pin", address, size_bytes))
+            resident.append(rss_bytes() - before_bytes)
 
         def unpin(self, address: int) -> None:
             calls.append(("unpin", address))
@@ -158,6 +160,8 @@ def test_pinned_buffers_are_unpinned_before_they_are_unmapped(ledger):
     scope.release()
     arena.close()
     assert calls == [("pin", address, SIZE_BYTES), ("unpin", address)]
+    assert resident[0] > 0.9 * SIZE_BYTES
+    assert [e.moved_bytes for e in ledger.of(wire.Span)] == [SIZE_BYTES]
     assert ledger.of(wire.BufferAllocated)[0].place is Place.PINNED
 
 
