@@ -200,7 +200,7 @@ def main() -> None:
                 bench.resident.close()
             bench.key(log_n)
             loaded = log_n
-        row = bench.measure(circuits, 5 if circuits << log_n < 1 << 26 else 2)
+        row = bench.measure(circuits, 5 if circuits << log_n < 1 << 24 else 3)
         bench.results[job] = row
         say(job, json.dumps(row))
         (arguments.out / "gpu_prove.json").write_text(json.dumps(bench.results, indent=1))
