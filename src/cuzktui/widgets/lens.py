@@ -179,13 +179,15 @@ def _draw_figures(grid: Grid, view: View, lens: Lens, fall: Fall, y: int, rows: 
     # without a reading on the way down only a bound of the slope is known
     sign = "" if fall.levels or fall.bytes_per_s is None else "≥ "
     took = fmt.duration(max(0, fall.end_ns - lens.begin_ns))
-    released, seen = (" released", " levels seen") if grid.width >= 36 else ("", " levels")
+    is_wide = grid.width >= 36
+    released = " released" if is_wide else ""
+    seen = f"{fall.levels} levels seen · {took} to fall" if is_wide else f"{fall.levels} levels in {took}"
     lines = [
         [
             (f"{fmt.size(fall.fallen_bytes)}{released}", Role.TEXT),
             (f" at {sign}{fmt.rate(fall.bytes_per_s)}", Role.STRONG),
         ],
-        [(f"{fall.levels}{seen} · {took} to fall", Role.MUTED)],
+        [(seen, Role.MUTED)],
     ]
     for line in lines[:rows]:
         words(grid, 2, y, line, grid.width - 4, view.glyphs)
