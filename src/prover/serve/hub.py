@@ -21,6 +21,8 @@ from prover.wire import Policy, Stage
 WATCHER_EVENTS = 65_536
 """Lines one watcher may leave unread: about 15 MB, or ten minutes of a busy proof."""
 BATCH_BYTES = 32_768
+GATHER_S = 0.01
+"""Each message takes the interpreter from the thread that launches kernels, so there are at most a hundred a second."""
 HISTORY_EVENTS = 4096
 """Stage marks kept of one job."""
 KEPT_TRACES = 8
@@ -70,8 +72,9 @@ class Watcher:
             yield line
 
     def batches(self) -> Iterator[bytes]:
-        """Whole lines joined: one while they trickle, up to BATCH_BYTES when many wait."""
+        """Whole lines joined, up to BATCH_BYTES: what came within GATHER_S of the first."""
         for line in self.lines():
+            time.sleep(GATHER_S)
             batch, size_bytes = [line], len(line)
             while size_bytes < BATCH_BYTES and not self._lines.empty():
                 more = self._lines.get()
