@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prover import wire
 from prover.errors import WontFit
 from prover.run import now
 
+if TYPE_CHECKING:
+    from prover.files.densities import Densities
+
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+FR_BYTES, G1_BYTES, G2_BYTES = 32, 96, 192
 RESERVE_BYTES = 256 << 20
 """Left to the rest of the host."""
 UNLIMITED_BYTES = 1 << 60
@@ -64,6 +69,24 @@ def admit(need: Need, pending_release_bytes: int) -> None:
         if available_bytes is not None and need.added_bytes + RESERVE_BYTES > available_bytes:
             waiting = f" ({pending_release_bytes / 1e9:.1f} GB still being released)" if pending_release_bytes else ""
             raise WontFit(need.added_bytes + RESERVE_BYTES, available_bytes, what + waiting)
+
+
+def setup_bytes(densities: Densities) -> int:
+    """What a test setup holds at its end: the scalars of all queries, and the points made of them."""
+    in_g1 = densities.domain_size + densities.num_wires + len(densities.a_wires) + len(densities.b_wires)
+    return (FR_BYTES + G1_BYTES) * in_g1 + G2_BYTES * len(densities.b_wires)
+
+
+def admit_setup(densities: Densities) -> None:
+    """Refuses to make a key that host or cgroup cannot hold.
+
+    Raises:
+        WontFit: with the figures.
+    """
+    needed_bytes = setup_bytes(densities) + RESERVE_BYTES
+    for what, available_bytes in (("the host", host_available_bytes()), ("the cgroup", cgroup_available_bytes())):
+        if available_bytes is not None and needed_bytes > available_bytes:
+            raise WontFit(needed_bytes, available_bytes, what, "a test setup of this circuit", "name a key that exists")
 
 
 def rss_bytes() -> int:

@@ -67,12 +67,15 @@ class BadRequest(ProverError):
 
 
 class WontFit(ProverError):
-    """Admission refused a job: its predicted peak exceeds what host or cgroup can give."""
+    """Admission refused a job or a setup: its predicted peak exceeds what host or cgroup can give."""
 
-    def __init__(self, predicted_bytes: int, available_bytes: int, what: str) -> None:
+    def __init__(
+        self, predicted_bytes: int, available_bytes: int, what: str, subject: str = "job",
+        remedy: str = "use fewer circuits, another policy, or free memory",
+    ) -> None:  # fmt: skip
         super().__init__(
-            f"job needs {predicted_bytes / 1e9:.1f} GB at its peak and {what} has {available_bytes / 1e9:.1f} GB; "
-            "use fewer circuits, another policy, or free memory"
+            f"{subject} needs {predicted_bytes / 1e9:.1f} GB at its peak and {what} has {available_bytes / 1e9:.1f} GB;"
+            f" {remedy}"
         )
         self.predicted_bytes, self.available_bytes = predicted_bytes, available_bytes
 

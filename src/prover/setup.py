@@ -13,10 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from prover.admission import admit_setup
 from prover.backends import FixedBases
 from prover.backends.cpu.field import fr_add, fr_mul, ints_to_fr, ld_fr, st_fr
 from prover.backends.cpu.fixed_base import FixedBase
 from prover.backends.cpu.jit import jit
+from prover.errors import WontFit
+from prover.files.densities import densities_of
 from prover.keys import U64, HBasis, ProvingKey, Query, VerifyingKey
 from prover.lagrange import lagrange_at, monomials_at, odd_lagrange_at
 from prover.params import ROOT_BELLMAN, ROOT_SNARKJS, R
@@ -95,8 +98,15 @@ def test_setup(
 
     Raises:
         DomainTooLarge: more rows than Fr has roots of unity for.
+        WontFit: the key is larger than the host's free memory.
         Cancelled: between chunks.
     """
+    try:
+        admit_setup(densities_of(r1cs))
+    except WontFit:
+        if bases is not None:
+            bases.close()
+        raise
     waste = waste or ToxicWaste.draw()
     scalars = setup_scalars(r1cs, waste, run, threads, h_basis)
     work = len(scalars.h) + len(scalars.l) + len(scalars.a) + len(scalars.b) * 4 + len(scalars.ic)

@@ -129,6 +129,17 @@ def test_wrong_usage_is_one_line(c1: Path, tmp_path: Path, refused: Refused) -> 
     assert not (tmp_path / "o").exists()
 
 
+def test_a_key_that_the_host_cannot_hold_is_not_begun(
+    tmp_path: Path, c1: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prover.admission.host_available_bytes", lambda: 1 << 30)
+    monkeypatch.setenv("CUZKTUI_CACHE_DIR", str(tmp_path))
+    told = "needs 1.7 GB at its peak and the host has 1.1 GB; name a key that exists"
+    assert told in refused("setup", "--porep", "2KiB", "--key", tmp_path / "k")
+    assert told in refused("prove", "--c1", c1, "--backend", "reference")
+    assert not (tmp_path / "k").exists()
+
+
 def test_bellperson_parameters_of_a_small_circuit_prove(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     params, vk = tmp_path / "cubic.params", tmp_path / "cubic.vk"
     assert run("setup", "cubic", "--params", params, "--raw-vk", vk, "--vk", tmp_path / "vk.json") == 0
