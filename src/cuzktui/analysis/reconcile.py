@@ -36,7 +36,7 @@ class Reconciled:
     @property
     def unexplained_bytes(self) -> float:
         """What is held beyond baseline and ledger; negative where the ledger claims more than there is."""
-        return self.anon_bytes - self.ledger_bytes - self.baseline_bytes
+        return unaccounted(self.anon_bytes - self.baseline_bytes, self.ledger_bytes, self.reserved_bytes)
 
     @property
     def unexplained_percent(self) -> float | None:
@@ -60,6 +60,15 @@ class Reconciled:
         return abs(self.unexplained_bytes) > allowance_bytes(self.peak_bytes)
 
 
+def unaccounted(seen_bytes: float, resident_bytes: float, reserved_bytes: float) -> float:
+    """How far memory lies outside what buffers may hold.
+
+    Which pages of a buffer are there is known once it was filled; until then it holds anything from nothing to all.
+    """
+    least, most = sorted((resident_bytes, reserved_bytes))
+    return seen_bytes - min(max(seen_bytes, least), most)
+
+
 def allowance_bytes(peak_bytes: float) -> float:
     """What is let pass of a process that held so much at its peak."""
     return max(OFF_PERCENT / 100 * peak_bytes, float(SLACK_BYTES))
@@ -68,8 +77,8 @@ def allowance_bytes(peak_bytes: float) -> float:
 def reconciled(snapshot: Snapshot, at_ns: int | None = None) -> Reconciled | None:
     """The drawn process at a moment, now by default; None for a process without a ledger or before its first synthesis.
 
-    While a stage allocates, buffers are counted when their pages are, so a difference there is no finding; ask at a
-    plateau.
+    Between two ends of stages the ledger does not know which pages of a new buffer are there; it is then held to its
+    bounds only.
     """
     process, told = snapshot.process, snapshot.ledger.series
     if process is None or snapshot.hello is None or snapshot.hello.pid != process.pid or not len(told):

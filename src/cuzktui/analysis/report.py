@@ -13,6 +13,7 @@ from cuzktui.analysis.attribution import Attribution, Kind, attribute
 from cuzktui.analysis.finding import finding
 from cuzktui.analysis.gap import GapReport, gap_of
 from cuzktui.analysis.lens import LensReport, lens_report
+from cuzktui.analysis.reconcile import unaccounted
 from cuzktui.model import store
 from cuzktui.model.phases import Phase, PhaseKind
 from cuzktui.model.snapshot import JobView, Snapshot
@@ -35,16 +36,19 @@ class PlateauCheck:
     baseline_bytes: float
     """Anonymous memory when synthesis began: what interpreter, compiled code and keys hold after warm-up."""
     ledger_bytes: float
+    """Of buffers known to be filled."""
     ledger_baseline_bytes: float
+    reserved_bytes: float
+    """Of all buffers: the ones that the running stage fills are between nothing and this."""
 
     @property
     def difference_percent(self) -> float | None:
-        """(anon - its baseline) against (ledger - its baseline), of the anonymous level."""
+        """(anon - its baseline) against (ledger - its baseline), of the anonymous level; 0 within its bounds."""
         if self.anon_bytes <= 0:
             return None
         seen = self.anon_bytes - self.baseline_bytes
-        told = self.ledger_bytes - self.ledger_baseline_bytes
-        return 100.0 * (seen - told) / self.anon_bytes
+        least, most = (told - self.ledger_baseline_bytes for told in (self.ledger_bytes, self.reserved_bytes))
+        return 100.0 * unaccounted(seen, least, most) / self.anon_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,7 @@ def _plateau_check(snapshot: Snapshot, job: JobView, phases: tuple[Phase, ...]) 
         baseline_bytes=baseline if baseline is not None else 0.0,
         ledger_bytes=told.at(at_ns, "host") or 0.0,
         ledger_baseline_bytes=told.at(base_ns, "host") or 0.0,
+        reserved_bytes=told.at(at_ns, "allocated") or 0.0,
     )
 
 
