@@ -197,3 +197,27 @@ def test_a_partition_of_many_is_the_one_asked_for() -> None:
     one = PorepWorkload(output, KeyCache(), circuit=circuit, partitions=[7])
     assert (one.num_circuits, one.partitions) == (1, [7])
     assert PorepWorkload(output, KeyCache(), circuit=circuit).num_circuits == 10
+
+
+def test_the_tail_is_foretold_by_the_circuit_alone(
+    numbered: C1Output, circuit: StackedCircuit, wires: np.ndarray
+) -> None:
+    from prover.files.densities import densities_of
+    from prover.keys import HBasis, ProvingKey, Query, VerifyingKey
+    from prover.profile import measure
+
+    d = densities_of(circuit.r1cs)
+    point, pair = np.zeros((2, 6), np.uint64), np.zeros((2, 2, 6), np.uint64)
+    a, b = (np.broadcast_to(point, (len(w), 2, 6)) for w in (d.a_wires, d.b_wires))
+    key = ProvingKey(
+        VerifyingKey(point, pair, pair, pair, point[None]), point, point, d.num_wires, d.num_public,
+        d.num_constraints, d.domain_size, Query(a, d.a_wires), Query(b, d.b_wires),
+        Query(np.broadcast_to(pair, (len(b), 2, 2, 6)), d.b_wires),
+        Query(np.broadcast_to(point, (d.num_wires - d.num_public - 1, 2, 6)), None, d.num_public + 1),
+        np.broadcast_to(point, (d.domain_size, 2, 6)), HBasis.LAGRANGE_ODD, b"",
+    )  # fmt: skip
+    foretold = workload(numbered, circuit).profile(key, silent())
+    fill_witness(circuit, numbered, 0, wires)
+    measured = measure(key, wires)
+    for name in ("wires", "a", "b", "l"):
+        assert 0.85 * getattr(foretold, name) <= getattr(measured, name) <= getattr(foretold, name), name
