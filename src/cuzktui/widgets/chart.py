@@ -39,7 +39,7 @@ def memory_columns(memory: Series, axis: TimeAxis, column: str) -> NDArray[np.fl
 
 
 def band_columns(
-    ledger: Ledger, axis: TimeAxis, top: NDArray[np.float64], itself_bytes: float = np.inf
+    ledger: Ledger, axis: TimeAxis, top: NDArray[np.float64], itself_bytes: float = np.inf, allowance_bytes: float = 0.0
 ) -> NDArray[np.float64]:
     """Upper edges of the bands for each dot column, `(BANDS, dots)`, never above what was measured.
 
@@ -48,7 +48,8 @@ def band_columns(
     the axis.
 
     Args:
-        itself_bytes: what the process may hold beyond its buffers, allocated ones included, before it is unexplained.
+        itself_bytes: what the process itself holds beyond its buffers, allocated ones included.
+        allowance_bytes: so much more is let pass; where there is more than that, all of it is unexplained.
     """
     edges = np.zeros((BANDS, axis.dots))
     edges[-2:] = np.nan_to_num(top)
@@ -63,7 +64,8 @@ def band_columns(
         running = running + held
         edges[band] = np.fmin(running, np.nan_to_num(top))
     reserved = np.where(known, series.column("allocated")[np.maximum(rows, 0)], np.inf)
-    edges[-2] = np.fmin(np.fmax(running, reserved) + itself_bytes, np.nan_to_num(top))
+    explained = np.fmax(running, reserved) + itself_bytes
+    edges[-2] = np.where(edges[-1] - explained > allowance_bytes, explained, edges[-1])
     return edges
 
 

@@ -101,8 +101,8 @@ def _draw_chart(
     scale = _scale(top, max([predicted or 0.0, *(float(height) for _, height in stack)]), rows)
     chart.draw_scale(grid, 1, 1, GUTTER, axis.cells, scale)
     held = reconciled(snapshot)
-    itself = held.baseline_bytes + allowance_bytes(held.peak_bytes) if held is not None else np.inf
-    bands = chart.band_columns(snapshot.ledger, axis, anon, itself)
+    itself, allowed = (held.baseline_bytes, allowance_bytes(held.peak_bytes)) if held is not None else (np.inf, 0.0)
+    bands = chart.band_columns(snapshot.ledger, axis, anon, itself, allowed)
     if not view.with_mapped:
         bands[-1] = np.inf
     gaps = [
