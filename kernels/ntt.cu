@@ -159,7 +159,7 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u
     }
     __syncthreads();
     // Place r has digits q1 (most significant), q2, .. of the steps' radices and frequency k = q1 + 4 q2 + ..
-#pragma unroll 2
+#pragma unroll 1
     for (u32 item = threadIdx.x; item < rows << log_wide; item += blockDim.x) {
         const u32 column = item & (wide - 1), k = item >> log_wide, g = first_column + column;
         u32 r = left ? k >> done : 0;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,7 @@ class EmulatedCard(Emulated):
 
     def __init__(self, library: Path) -> None:
         super().__init__(library)
+        self.drained = False
         self.fail_above_bytes: int | None = None
         """Allocations above this run out of memory, once; then the limit is gone."""
 
@@ -116,6 +118,12 @@ class EmulatedCard(Emulated):
 
     def trim(self) -> None:
         pass
+
+    def drain(self) -> None:
+        self.drained = True
+
+    def range(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def take_times(self) -> list[KernelTime]:
         launched, self.launched = self.launched, []

@@ -16,7 +16,7 @@ from prover.backends.cuda.backend import CudaBackend
 from prover.backends.cuda.ntt import field_array
 from prover.builtin import BuiltinWorkload
 from prover.circuits.registry import build
-from prover.errors import BackendError
+from prover.errors import BackendError, Cancelled
 from prover.jobs import JobResult, Prover
 from prover.keys import HBasis, ProvingKey, Query, VerifyingKey
 from prover.params import R
@@ -117,7 +117,7 @@ def test_running_out_of_device_memory_is_tried_again_smaller_and_said(card, cubi
 
 def test_a_key_larger_than_the_card_is_refused_with_the_figures(card, cubic_key):
     card.memory_bytes = (1000, 1000)
-    with pytest.raises(failures.OutOfDeviceMemory, match="--placement host") as caught:
+    with pytest.raises(failures.OutOfDeviceMemory, match="--backend cpu") as caught:
         CudaBackend(device=card).load_key(cubic_key, silent())
     assert caught.value.needed_bytes == cubic_key.size_bytes
 
@@ -139,13 +139,22 @@ def test_a_lost_card_fails_the_job_and_stays_lost(library: Path, cubic_key):
     assert len(card.launched) == before
 
 
+def test_a_cancelled_verb_waits_for_its_copies_before_it_leaves(card, cubic_key):
+    backend, columns = CudaBackend(device=card), [field_array([1] * cubic_key.domain_size) for _ in range(3)]
+    resident, run = backend.load_key(cubic_key, silent()), silent()
+    card.copies_after_kernels = run.cancel
+    with pytest.raises(Cancelled):
+        backend.ntt_h(resident, *columns, run, 0)
+    assert card.drained
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "remedy"),
     [
         ("cudaErrorInsufficientDriver: CUDA driver version is insufficient", failures.NoDevice, "update the driver"),
         ("cudaErrorNoDevice: no CUDA-capable device is detected", failures.NoDevice, "--backend cpu"),
         ("CUDA_ERROR_NO_BINARY_FOR_GPU: no kernel image", failures.KernelMissing, "cubin cache"),
-        ("cudaErrorMemoryAllocation: out of memory", failures.OutOfDeviceMemory, "--placement host"),
+        ("cudaErrorMemoryAllocation: out of memory", failures.OutOfDeviceMemory, "fewer circuits"),
         ("cudaErrorIllegalAddress: an illegal memory access", failures.DeviceLost, "restart the prover"),
         ("CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", failures.DeviceLost, "Xid"),
         ("cudaErrorInvalidValue: invalid argument", BackendError, "--backend cpu"),

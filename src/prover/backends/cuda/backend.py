@@ -113,6 +113,8 @@ class CudaBackend:
 
     def load_key(self, key: ProvingKey, run: Run) -> CudaKey:
         with self._guarded():
+            # Launches that nobody has told of yet are those of a setup on this card.
+            self._tell(run, Stage.SETUP, None)
             made = self._made.pop(id(key), None)
             return CudaKey(key, self._device, run) if made is None else made
 
@@ -120,6 +122,7 @@ class CudaBackend:
         """A test key that exists on the card alone; `load_key` hands it out once."""
         with self._guarded():
             made = resident_setup(r1cs, self._device, run, threads=len(os.sched_getaffinity(0)))
+            self._tell(run, Stage.SETUP, None)
         self._made[id(made.key)] = made
         return made.key
 
@@ -139,7 +142,8 @@ class CudaBackend:
             parts = [Window(values, i * n * FR_BYTES, n * FR_BYTES) for i in range(3)]
             rooms = [Window(scratch, i * n * FR_BYTES, n * FR_BYTES) for i in range(3)]
             device.copies_after_kernels()
-            arrivals = [device.copy_ahead(p, np.ascontiguousarray(x)) for p, x in zip(parts, (a, b, c), strict=True)]
+            columns = [np.ascontiguousarray(x) for x in (a, b, c)]
+            arrivals = [device.copy_ahead(part, column) for part, column in zip(parts, columns, strict=True)]
             results = []
             for part, room, arrived in zip(parts, rooms, arrivals, strict=True):
                 run.check()
@@ -168,10 +172,10 @@ class CudaBackend:
         split = CudaSplit()
         with self._verb(run, Stage.PREP_MSM, None):
             self._device.copies_after_kernels()
-            arrivals = []
-            for assignment in assignments:
+            arrivals, held = [], [np.ascontiguousarray(assignment) for assignment in assignments]
+            for assignment in held:
                 memory = self._device.empty(assignment.nbytes)
-                arrivals.append(self._device.copy_ahead(memory, np.ascontiguousarray(assignment)))
+                arrivals.append(self._device.copy_ahead(memory, assignment))
                 split.assignments.append(memory)
             for i, (memory, arrived) in enumerate(zip(split.assignments, arrivals, strict=True)):
                 run.check()
@@ -255,10 +259,15 @@ class CudaBackend:
 
     @contextmanager
     def _verb(self, run: Run, stage: Stage, circuit: int | None) -> Iterator[None]:
-        """Everything a verb launches, timed by CUDA events and told as spans."""
+        """Everything a verb launches, timed by CUDA events and told as spans, under an NVTX range of the stage's name."""
         run.check()
-        with self._guarded():
-            yield
+        with self._guarded(), self._device.range(str(stage)):
+            try:
+                yield
+            except BaseException:
+                # Copies may still read the caller's buffers, which are released next.
+                self._device.drain()
+                raise
             self._tell(run, stage, circuit)
 
     def _tell(self, run: Run, stage: Stage, circuit: int | None) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,10 +73,10 @@ class Device:
             raise NoDevice(f"CuPy cannot be imported ({error}); install the cuda13 or cuda12 extra") from error
         self._cupy, self.index = cupy, index
         self.name = f"cuda:{index}"
-        with self._translated():
+        with self._translated(open_index=False):
             if cupy.cuda.runtime.getDeviceCount() <= index:
                 raise NoDevice(f"there is no CUDA device {index}; prove with --backend cpu")
-            cupy.cuda.Device(index).use()
+        with self._translated():
             properties = cupy.cuda.runtime.getDeviceProperties(index)
             self.name = f"cuda:{index} {properties['name'].decode()}"
             self.num_sms = int(properties["multiProcessorCount"])
@@ -95,8 +95,11 @@ class Device:
         self._pending: list[tuple[str, Any, Any, int | None, str, int | None]] = []
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, *, open_index: bool = True) -> Iterator[None]:
         try:
+            # The current device belongs to the thread, and verbs come from several.
+            if open_index:
+                self._cupy.cuda.runtime.setDevice(self.index)
             yield
         except Exception as error:
             module = type(error).__module__ or ""
@@ -181,7 +184,7 @@ class Device:
     def pin(self, address: int, size_bytes: int) -> None:
         """Page-locks host memory (an arena's Pinner); where the system refuses, copies are slower and nothing else."""
         try:
-            self._cupy.cuda.Device(self.index).use()
+            self._cupy.cuda.runtime.setDevice(self.index)
             self._cupy.cuda.runtime.hostRegister(address, size_bytes, 0)
         except self._cupy.cuda.runtime.CUDARuntimeError:
             return
@@ -204,6 +207,26 @@ class Device:
     def synchronize(self) -> None:
         with self._translated():
             self.stream.synchronize()
+
+    def drain(self) -> None:
+        """Waits until nothing enqueued is running, and forgets its times; a dead device is no error here."""
+        self._pending.clear()
+        for stream in (self.copies, self.stream):
+            with suppress(Exception):
+                stream.synchronize()
+
+    @contextmanager
+    def range(self, name: str) -> Iterator[None]:
+        """An NVTX range, where CuPy was built with NVTX."""
+        nvtx = getattr(self._cupy.cuda, "nvtx", None)
+        if nvtx is None or not getattr(nvtx, "available", False):
+            yield
+            return
+        nvtx.RangePush(name)
+        try:
+            yield
+        finally:
+            nvtx.RangePop()
 
     def launch(
         self, kernel: str, grid: int | tuple[int, int], threads: int, *arguments: object, shared_bytes: int = 0,

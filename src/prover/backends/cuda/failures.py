@@ -15,7 +15,7 @@ class OutOfDeviceMemory(BackendError):
     def __init__(self, needed_bytes: int, free_bytes: int, device: str) -> None:
         super().__init__(
             f"{device} has {free_bytes / 1e9:.1f} GB free and a step needs {needed_bytes / 1e9:.1f} GB; "
-            "use --placement host, prove fewer circuits at once, or end other programs on that GPU"
+            "prove fewer circuits at once, end other programs on that GPU, or prove with --backend cpu"
         )
         self.needed_bytes, self.free_bytes = needed_bytes, free_bytes
 
