@@ -46,7 +46,7 @@ def _state(view: View, trial: Trial) -> Words:
     if trial.ended:
         return [*line, (f"ended early: {trial.ended}", Role.BAD)]
     if trial.is_over:
-        return [*line, ("done", Role.GOOD), (", written where e writes", Role.MUTED)]
+        return [*line, ("done", Role.GOOD), (", Markdown and JSON written", Role.MUTED)]
     job = view.snapshot.find_job(trial.job_id) if trial.job_id else None
     doing = "asked for" if job is None else "settling" if job.is_done else "running"
     what = "warm-up" if trial.asked == 1 else f"{trial.asked - 1} of {len(trial.order) - 1}"
