@@ -30,6 +30,7 @@ from install_snarkjs import install  # noqa: E402
 from cuzktui.analysis import analyse  # noqa: E402
 from cuzktui.analysis.stranger import StrangerReport, stranger_report  # noqa: E402
 from cuzktui.collector.reading import read_recording  # noqa: E402
+from prover import wire  # noqa: E402
 from prover.files.wtns import write_wtns  # noqa: E402
 from prover.files.zkey_write import write_zkey  # noqa: E402
 from prover.run import Run  # noqa: E402
@@ -52,6 +53,8 @@ class Case:
     recording: Path
     truth: dict[str, float]
     reports: list[StrangerReport]
+    collector_percent: float
+    """What watching took of a core, starting up left out."""
 
     @property
     def worker(self) -> StrangerReport:
@@ -78,25 +81,33 @@ class Case:
             "length_s": seen["length_s"] - self.truth["length_s"],
         }
         phases = [line for line in self.worker.as_text().splitlines() if line.split(" ")[0] in PHASES]
-        return {"time_v": self.truth, "seen": seen, "off": {k: round(v, 3) for k, v in off.items()}, "phases": phases}
+        return {
+            "time_v": self.truth, "seen": seen, "off": {name: round(value, 3) for name, value in off.items()},
+            "processes_followed": len(self.reports), "collector_core_percent": self.collector_percent,
+            "phases": phases,
+        }  # fmt: skip
 
 
 PHASES = ("ramp", "plateau", "release", "cliff", "inferred", "watched", "peak")
 
 
 def watched(command: list[str], recording: Path) -> Case:
-    """Records a command under `time -v`."""
+    """Records a command under `time -v`, in the recording's folder."""
     told = recording.with_suffix(".time")
     record = [sys.executable, "-m", "cuzktui", "record", "-o", str(recording), "--"]
-    subprocess.run([*record, TIME, "-v", "-o", str(told), *command], check=True, capture_output=True)
+    measured = [*record, TIME, "-v", "-o", str(told), *command]
+    subprocess.run(measured, check=True, capture_output=True, cwd=recording.parent)
     text = told.read_text()
     truth = {name: float(re.search(pattern, text)[1]) for name, pattern in FIELDS.items()}  # type: ignore[index]
     clock = re.search(r"Elapsed .*: (?:(\d+):)?(\d+):([\d.]+)", text)
     assert clock is not None
     truth["length_s"] = 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
-    snapshot = analyse(read_recording(recording))
+    events = list(read_recording(recording))
+    snapshot = analyse(events)
     reports = [stranger_report(snapshot, pid) for pid in snapshot.processes]
-    return Case(recording, truth, [report for report in reports if report is not None])
+    costs = [event for event in events if isinstance(event, wire.CollectorCost)]
+    percent = 100 * (costs[-1].cpu_ns - costs[0].cpu_ns) / max(1, costs[-1].t_ns - costs[0].t_ns)
+    return Case(recording, truth, [report for report in reports if report is not None], round(percent, 2))
 
 
 def snarkjs(folder: Path, rounds: int) -> list[str]:
@@ -104,19 +115,19 @@ def snarkjs(folder: Path, rounds: int) -> list[str]:
     home = install()
     if isinstance(home, str):
         raise SystemExit(home)
-    zkey, wtns = folder / "chain.zkey", folder / "chain.wtns"
+    (folder / "snarkjs").symlink_to(home)
     circuit = chain(rounds)
-    write_zkey(zkey, test_setup(circuit, Run(lambda event: None, "bench")), circuit)
-    write_wtns(wtns, chain_witness(rounds, 3, 7))
-    out = [str(folder / "proof.json"), str(folder / "public.json")]
-    return ["npx", "--prefix", str(home), "snarkjs", "groth16", "prove", str(zkey), str(wtns), *out]
+    write_zkey(folder / "chain.zkey", test_setup(circuit, Run(lambda event: None, "bench")), circuit)
+    write_wtns(folder / "chain.wtns", chain_witness(rounds, 3, 7))
+    names = ["chain.zkey", "chain.wtns", "proof.json", "public.json"]
+    return ["npx", "--prefix", "snarkjs", "snarkjs", "groth16", "prove", *names]
 
 
 def xz(folder: Path, size_bytes: int) -> list[str]:
     """The command that compresses noise with text in it."""
     path = folder / "noise.bin"
     path.write_bytes(np.random.default_rng(1).integers(0, 64, size_bytes, dtype=np.uint8).tobytes())
-    return ["xz", "-9", "-T1", "-k", "-f", str(path)]
+    return ["xz", "-9", "-T1", "-k", "-f", path.name]
 
 
 def draw(recording: Path, name: str, folder: Path) -> None:
