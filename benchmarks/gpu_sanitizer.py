@@ -31,8 +31,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as out:
             command = [
                 sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "20", *FLAGS.get(tool, ()),
-                sys.executable,
-                str(Path(__file__).with_name("gpu_session.py")), *PARTS, "--seed", "1", "--most-repeats", "1", "--out", out,
+                sys.executable, str(Path(__file__).with_name("gpu_session.py")), *PARTS, "--seed", "1",
+                "--most-repeats", "1", "--out", out,
             ]  # fmt: skip
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)

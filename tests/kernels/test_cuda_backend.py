@@ -14,6 +14,7 @@ from prover.backends.cpu.backend import CpuBackend
 from prover.backends.cuda import failures
 from prover.backends.cuda.backend import CudaBackend
 from prover.backends.cuda.ntt import field_array
+from prover.backends.cuda.resident import Placement
 from prover.builtin import BuiltinWorkload
 from prover.circuits.registry import build
 from prover.errors import BackendError, Cancelled
@@ -115,11 +116,32 @@ def test_running_out_of_device_memory_is_tried_again_smaller_and_said(card, cubi
     assert "out of device memory" in notice.text and notice.level == "warning"
 
 
-def test_a_key_larger_than_the_card_is_refused_with_the_figures(card, cubic_key):
-    card.memory_bytes = (1000, 1000)
+def test_a_key_larger_than_the_card_is_streamed_with_the_same_proofs_and_said(card, cubic_key):
+    events: list[wire.Event] = []
+    theirs = prove(CpuBackend(2), "cubic", cubic_key)
+    card.memory_bytes = (cubic_key.size_bytes, cubic_key.size_bytes)
+    ours = prove(CudaBackend(device=card), "cubic", cubic_key, events)
+    assert ours.proof_bytes == theirs.proof_bytes
+    assert any("streamed" in e.text for e in events if isinstance(e, wire.Notice))
+    streamed = [e.name for e in events if isinstance(e, wire.Span) and e.name.startswith("stream ")]
+    assert set(streamed) == {"stream a", "stream b_g1", "stream b_g2", "stream l", "stream h"}
+    assert not any(isinstance(e, wire.BufferAllocated) and e.place is wire.Place.DEVICE for e in events)
+
+
+def test_a_card_too_small_for_the_largest_query_is_refused_with_the_figures(card, cubic_key):
+    card.memory_bytes = (700, 700)
     with pytest.raises(failures.OutOfDeviceMemory, match="--backend cpu") as caught:
         CudaBackend(device=card).load_key(cubic_key, silent())
+    assert 700 < caught.value.needed_bytes < cubic_key.size_bytes
+    with pytest.raises(failures.OutOfDeviceMemory) as caught:
+        CudaBackend(device=card, placement=Placement.DEVICE).load_key(cubic_key, silent())
     assert caught.value.needed_bytes == cubic_key.size_bytes
+
+
+def test_placement_on_the_host_streams_though_there_is_room(card, cubic_key):
+    key = CudaBackend(device=card, placement=Placement.HOST).load_key(cubic_key, silent())
+    assert key.is_streamed and key.h is None
+    assert not CudaBackend(device=card).load_key(cubic_key, silent()).is_streamed
 
 
 def test_a_lost_card_fails_the_job_and_stays_lost(library: Path, cubic_key):

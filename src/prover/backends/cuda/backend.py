@@ -24,7 +24,7 @@ from prover.backends.cuda.fold import fold
 from prover.backends.cuda.launch import FR_BYTES, Memory, Window, ceil_div
 from prover.backends.cuda.msm import G1, G2, Curve, Msm
 from prover.backends.cuda.ntt import Ntt, field_array
-from prover.backends.cuda.resident import CudaKey
+from prover.backends.cuda.resident import CudaKey, Placement
 from prover.backends.cuda.setup import resident_setup
 from prover.backends.cuda.sort import Classes, ScalarSource, classify
 from prover.keys import HBasis, ProvingKey, QueryName
@@ -71,6 +71,7 @@ class CudaBackend:
     Args:
         index: CUDA device number.
         device: the card itself, where it is open already.
+        placement: where proving keys live between proofs.
 
     Raises:
         NoDevice: there is no usable GPU here.
@@ -78,8 +79,10 @@ class CudaBackend:
 
     name = "cuda"
 
-    def __init__(self, index: int = 0, device: Device | None = None) -> None:
-        self._device = device or Device(index)
+    def __init__(
+        self, index: int = 0, device: Device | None = None, placement: Placement = Placement.AUTO
+    ) -> None:  # fmt: skip
+        self._device, self._placement = device or Device(index), placement
         self.device = self._device.name
         self.pinner = self._device
         """Page-locks an arena's buffers, so that copies run at the speed of the bus."""
@@ -116,7 +119,7 @@ class CudaBackend:
             # Launches that nobody has told of yet are those of a setup on this card.
             self._tell(run, Stage.SETUP, None)
             made = self._made.pop(id(key), None)
-            return CudaKey(key, self._device, run) if made is None else made
+            return CudaKey(key, self._device, run, self._placement) if made is None else made
 
     def resident_setup(self, r1cs: R1cs, run: Run) -> ProvingKey:
         """A test key that exists on the card alone; `load_key` hands it out once."""
@@ -165,7 +168,7 @@ class CudaBackend:
         assert isinstance(key, CudaKey) and isinstance(h, CudaScalars) and h.values is not None
         source = ScalarSource(h.values, len(key.key.h_query))
         with self._verb(run, Stage.MSM_H, circuit):
-            return self._retried(G1, run, lambda msm: msm.run(key.h, source))
+            return self._retried(G1, run, lambda msm: msm.run(key.points(None), source))
 
     def prep_msm(self, key: ResidentKey, assignments: Sequence[U64], scope: Scope, run: Run) -> CudaSplit:
         assert isinstance(key, CudaKey)
@@ -196,7 +199,7 @@ class CudaBackend:
         ones = split.classes[circuit][own.class_of]
         with self._verb(run, Stage.B_G2_MSM if query is QueryName.B_G2 else Stage.BATCH_ADD, circuit):
             return self._retried(
-                _curve(query), run, lambda msm: msm.sum(own.points, ones.ones, ones.num_ones)
+                _curve(query), run, lambda msm: msm.sum(key.points(query), ones.ones, ones.num_ones)
             )
 
     def tail_msm(self, key: ResidentKey, split: Split, query: QueryName, run: Run, circuit: int) -> U64:
@@ -205,7 +208,7 @@ class CudaBackend:
         tail = split.classes[circuit][own.class_of]
         source = ScalarSource(split.assignments[circuit], tail.num_tail, tail.tail, own.wires, own.first_wire)
         with self._verb(run, Stage.B_G2_MSM if query is QueryName.B_G2 else Stage.TAIL_MSM, circuit):
-            return self._retried(_curve(query), run, lambda msm: msm.run(own.points, source))
+            return self._retried(_curve(query), run, lambda msm: msm.run(key.points(query), source))
 
     def close(self) -> None:
         self._plans = None
@@ -259,7 +262,7 @@ class CudaBackend:
 
     @contextmanager
     def _verb(self, run: Run, stage: Stage, circuit: int | None) -> Iterator[None]:
-        """Everything a verb launches, timed by CUDA events and told as spans, under an NVTX range of the stage's name."""
+        """What a verb launches, timed by CUDA events and told as spans, in an NVTX range of the stage's name."""
         run.check()
         with self._guarded(), self._device.range(str(stage)):
             try:

@@ -1,8 +1,9 @@
-"""A proving key in device memory: every query's points and wire list, uploaded once and used by every proof."""
+"""A proving key for one card: uploaded once where it fits, else its queries are streamed from the host in turn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from prover.backends.cuda.device import Device
 from prover.backends.cuda.failures import OutOfDeviceMemory
 from prover.backends.cuda.launch import Memory, Window
 from prover.keys import ProvingKey, QueryName
+from prover.profile import G1_BYTES
 from prover.run import Run, now
 from prover.wire import Stage
 
@@ -24,7 +26,8 @@ WORKING_SHARE = 0.25
 class DeviceQuery:
     """Points of one query and how they find their scalars."""
 
-    points: Memory
+    points: Memory | None
+    """None where they are streamed."""
     count: int
     wires: Memory | None
     first_wire: int
@@ -43,18 +46,34 @@ def require_room(key_bytes: int, device: Device) -> None:
     raise OutOfDeviceMemory(key_bytes, free, device.name)
 
 
-class CudaKey:
-    """Implements `prover.backends.ResidentKey`."""
+class Placement(StrEnum):
+    """Where a key's points live between proofs."""
 
-    def __init__(self, key: ProvingKey, device: Device, run: Run) -> None:
+    AUTO = "auto"
+    """On the card where they leave it enough working memory, else on the host."""
+    DEVICE = "device"
+    HOST = "host"
+
+
+class CudaKey:
+    """Implements `prover.backends.ResidentKey`.
+
+    Raises:
+        OutOfDeviceMemory: the card cannot hold what its placement needs: the key, or its largest query.
+    """
+
+    def __init__(self, key: ProvingKey, device: Device, run: Run, placement: Placement = Placement.AUTO) -> None:
         self.key, self._device, self._run = key, device, run
-        require_room(key.size_bytes, device)
+        self.is_streamed = self._choose(placement)
+        self._streamed: tuple[QueryName | None, Memory] | None = None
         began = now()
         self._done_bytes = 0
-        self.h = self._upload(key.h_query)
+        self.h = None if self.is_streamed else self._upload(key.h_query)
         self.queries: dict[QueryName, DeviceQuery] = {}
         for name in QueryName:
             self._add(name)
+        if self.is_streamed:
+            return
         self._announce()
         run.emit(
             wire.Span(
@@ -68,8 +87,45 @@ class CudaKey:
         """A key whose points are on the card already."""
         made = CudaKey.__new__(CudaKey)
         made.key, made._device, made._run, made.h, made.queries = key, device, run, h, queries
+        made.is_streamed, made._streamed = False, None
         made._announce()
         return made
+
+    def points(self, name: QueryName | None) -> Memory:
+        """Points of a query on the card (None: the H query); a streamed one stays until another is asked for."""
+        resident = self.h if name is None else self.queries[name].points
+        if resident is not None:
+            return resident
+        if self._streamed is None or self._streamed[0] is not name:
+            self._streamed = None
+            began = now()
+            points = self.key.h_query if name is None else self.key.query(name).points
+            self._streamed = (name, self._upload(points))
+            self._run.emit(
+                wire.Span(
+                    t_ns=now(), job_id=self._run.job_id, name=f"stream {name or 'h'}", begin_ns=began,
+                    lane=f"cuda:{self._device.index} copy", moved_bytes=points.nbytes,
+                )
+            )  # fmt: skip
+        return self._streamed[1]
+
+    def _choose(self, placement: Placement) -> bool:
+        """Whether the key is streamed."""
+        if placement is not Placement.HOST:
+            try:
+                require_room(self.key.size_bytes, self._device)
+                return False
+            except OutOfDeviceMemory:
+                if placement is Placement.DEVICE:
+                    raise
+        key = self.key
+        require_room(max(len(key.h_query) * G1_BYTES, *(key.query(q).points.nbytes for q in QueryName)), self._device)
+        self._run.notice(
+            f"{self._device.name}: the proving key of {key.size_bytes / 1e9:.1f} GB stays on the host; its queries are "
+            "streamed, one at a time",
+            "info" if placement is Placement.HOST else "warning",
+        )
+        return True
 
     def _announce(self) -> None:
         self._buffer_id = (1 << 40) + now() % (1 << 40)
@@ -87,8 +143,10 @@ class CudaKey:
         if not self.queries:
             return
         self.queries.clear()
-        del self.h
+        self.h = self._streamed = None
         self._device.trim()
+        if self.is_streamed:
+            return
         self._run.emit(
             wire.BufferReleased(
                 t_ns=now(), buffer_id=self._buffer_id, begin_ns=began, size_bytes=self.key.size_bytes, how="device"
@@ -109,9 +167,9 @@ class CudaKey:
         wires = self.queries[same].wires if same in self.queries else None
         if wires is None and query.wires is not None:
             wires = self._upload(query.wires)
-        self.queries[name] = DeviceQuery(
-            self._upload(query.points), len(query.points), wires, 0 if wires is not None else query.first_wire, same
-        )
+        points = None if self.is_streamed else self._upload(query.points)
+        first_wire = 0 if wires is not None else query.first_wire
+        self.queries[name] = DeviceQuery(points, len(query.points), wires, first_wire, same)
 
     def _upload(self, values: npt.NDArray) -> Memory:
         flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
@@ -122,5 +180,6 @@ class CudaKey:
             self._device.copy_in(Window(memory, low, part.nbytes), part)
             self._device.synchronize()
             self._done_bytes += part.nbytes
-            self._run.progress(Stage.SRS, self._done_bytes, self.key.size_bytes, "bytes", what="key to the GPU")
+            if not self.is_streamed:
+                self._run.progress(Stage.SRS, self._done_bytes, self.key.size_bytes, "bytes", what="key to the GPU")
         return memory
