@@ -176,6 +176,7 @@ def test_a_cancelled_verb_waits_for_its_copies_before_it_leaves(card, cubic_key)
         ("cudaErrorInsufficientDriver: CUDA driver version is insufficient", failures.NoDevice, "update the driver"),
         ("cudaErrorNoDevice: no CUDA-capable device is detected", failures.NoDevice, "--backend cpu"),
         ("CUDA_ERROR_NO_BINARY_FOR_GPU: no kernel image", failures.KernelMissing, "cubin cache"),
+        ("CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid", failures.KernelMissing, "cubin cache"),
         ("cudaErrorMemoryAllocation: out of memory", failures.OutOfDeviceMemory, "fewer circuits"),
         ("cudaErrorIllegalAddress: an illegal memory access", failures.DeviceLost, "restart the prover"),
         ("CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", failures.DeviceLost, "Xid"),

@@ -50,6 +50,21 @@ def test_a_compile_past_its_limit_is_stopped(nvrtc):
         compiler.compile_units(["reduce_g1"], "90", time_limit_s=0.0)
 
 
+def test_a_damaged_cache_entry_is_compiled_anew(nvrtc):
+    path = compiler.cached_path("scalars", "90", nvrtc)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"half a file")
+    (image,) = compiler.compile_units(["scalars"], "90")
+    assert image.seconds > 0 and path.read_bytes().startswith(compiler.ELF_MAGIC)
+
+
+def test_a_cache_that_cannot_be_written_says_what_to_set(nvrtc, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("CUZK_CUBIN_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(KernelMissing, match="CUZK_CUBIN_CACHE"):
+        compiler.compile_units(["scalars"], "90")
+
+
 def test_a_changed_header_changes_the_cache_key(tmp_path, monkeypatch):
     before = compiler.cached_path("ntt", "90", (13, 0))
     assert before != compiler.cached_path("ntt", "80", (13, 0)) != compiler.cached_path("ntt", "80", (13, 1))

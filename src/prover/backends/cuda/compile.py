@@ -27,6 +27,7 @@ UNITS = (
 PROBE_UNITS = ("probe",)
 """Checks and measurements only."""
 TIME_LIMIT_S = 120.0
+ELF_MAGIC = b"\x7fELF"
 INCLUDE = re.compile(r'#include "([a-z0-9_]+\.cuh)"\s*')
 
 
@@ -119,7 +120,7 @@ def compile_units(
     waiting = []
     for unit in units:
         path = cached_path(unit, architecture, version)
-        if path.is_file():
+        if _is_image(path):
             images.append(Image(unit, path, 0.0, ""))
         else:
             waiting.append((unit, path))
@@ -143,10 +144,25 @@ def compile_units(
     return images
 
 
+def _is_image(path: Path) -> bool:
+    """Whether the cache holds something that looks like a cubin; anything else is compiled anew."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(ELF_MAGIC)) == ELF_MAGIC
+    except OSError:
+        return False
+
+
 class _Job:
     def __init__(self, unit: str, path: Path, architecture: str) -> None:
         self.unit, self.path, self.began_s = unit, path, time.monotonic()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise KernelMissing(
+                f"{path.parent}: compiled kernels cannot be kept there ({error.strerror}); set CUZK_CUBIN_CACHE to a "
+                "folder that can be written"
+            ) from error
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (lives as long as the process)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "prover.backends.cuda.compile", unit, architecture, str(path)],
@@ -166,7 +182,7 @@ class _Job:
         self.log.seek(0)
         report = self.log.read()
         self.log.close()
-        if self.process.returncode != 0 or not self.path.is_file():
+        if self.process.returncode != 0 or not _is_image(self.path):
             raise KernelMissing(
                 f"compiling {self.unit}.cu ended with status {self.process.returncode}: {report[-2000:].strip()}"
             )

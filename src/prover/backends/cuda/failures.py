@@ -34,6 +34,7 @@ class KernelMissing(BackendError):
     """The kernels could not be compiled or loaded for this architecture."""
 
 
+NO_IMAGE = ("NO_BINARY_FOR_GPU", "InvalidDeviceFunction", "NoKernelImageForDevice", "INVALID_IMAGE", "INVALID_PTX")
 FATAL = (
     "ILLEGALADDRESS", "ILLEGAL_ADDRESS", "LAUNCHFAIL", "LAUNCH_FAILED", "LAUNCHTIMEOUT", "LAUNCH_TIMEOUT", "ECC",
     "HARDWARESTACK", "HARDWARE_STACK", "ILLEGALINSTRUCTION", "ILLEGAL_INSTRUCTION", "MISALIGNED", "ASSERT", "LOST",
@@ -55,7 +56,7 @@ def from_cupy(error: Exception, device: str) -> BackendError:
         )
     if "NoDevice" in text or "no CUDA-capable device" in text or "libcuda" in text:
         return NoDevice(f"no CUDA device: {text}; install the NVIDIA driver or prove with --backend cpu")
-    if "NO_BINARY_FOR_GPU" in text or "InvalidDeviceFunction" in text or "NoKernelImageForDevice" in text:
+    if any(name in text for name in NO_IMAGE):
         return KernelMissing(f"no kernel image for {device} ({text}); delete the cubin cache and start again")
     if any(word in text.upper().replace(" ", "") for word in FATAL):
         return DeviceLost(device, text.splitlines()[0])
