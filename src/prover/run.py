@@ -11,6 +11,8 @@ from prover import wire
 from prover.errors import Cancelled
 
 Emit = Callable[[wire.Event], None]
+PROGRESS_STEP_NS = 20_000_000
+"""Thousands of steps a second would tell nobody more and cost the prover what each event costs."""
 
 
 class Run:
@@ -24,6 +26,8 @@ class Run:
     def __init__(self, emit: Emit, job_id: str = "") -> None:
         self.emit, self.job_id = emit, job_id
         self._cancelled = threading.Event()
+        self._told: dict[tuple[wire.Stage, int | None], tuple[int, str]] = {}
+        """Time and subject of the last progress of each stage."""
         self.stage_name: wire.Stage | None = None
         """Top-level stage the job is in: what a post-mortem names."""
 
@@ -80,9 +84,15 @@ class Run:
     def progress(
         self, stage: wire.Stage, done: int, total: int, unit: str = "", *, circuit: int | None = None, what: str = ""
     ) -> None:
+        """How far a stage is; steps that follow closely on one told already are not told, the last always is."""
+        t_ns, place = now(), (stage, circuit)
+        last_ns, subject = self._told.get(place, (0, ""))
+        if 0 < done < total and what == subject and t_ns - last_ns < PROGRESS_STEP_NS:
+            return
+        self._told[place] = t_ns, what
         self.emit(
             wire.Progress(
-                t_ns=now(), job_id=self.job_id, stage=stage, circuit=circuit, done=done, total=total, unit=unit,
+                t_ns=t_ns, job_id=self.job_id, stage=stage, circuit=circuit, done=done, total=total, unit=unit,
                 what=what,
             )
         )  # fmt: skip

@@ -1,7 +1,8 @@
 """An excerpt of a recording replays as if it had been recorded alone: some jobs, everything around a release, no paths.
 
-Readings between the releases are thinned. Buffers and keys that exist when a job begins are allocated at its begin, as
-a watcher who comes late is told of them. No event of a job is left out but steps of progress that follow closely.
+Readings between the releases are thinned, and short kernels that follow one another are told as one, as the prover does
+with the shortest. Buffers and keys that exist when a job begins are allocated at its begin, as a watcher who comes late
+is told of them. No other event of a job is left out but steps of progress that follow closely.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from prover.errors import BadRequest
 BEFORE_NS, AFTER_NS = 500_000_000, 700_000_000
 """Kept round a job."""
 AROUND_RELEASE_NS = 250_000_000
-MEMORY_STEP_NS, CPU_STEP_NS, PROGRESS_STEP_NS = 60_000_000, 190_000_000, 60_000_000
+MEMORY_STEP_NS, CPU_STEP_NS, PROGRESS_STEP_NS = 100_000_000, 190_000_000, 100_000_000
+SHORT_NS = 3_000_000
+SHORT_NAME = "short kernels"
 COMMAND = "python -m prover serve"
 Window = tuple[int, int]
 
@@ -38,7 +41,7 @@ def excerpt(events: Iterable[wire.Event], job_ids: Sequence[str], host: str = "d
     head = replace(recorded[0], t_ns=begin_ns, unix_ns=recorded[0].unix_ns + begin_ns - recorded[0].t_ns, host=host)
     kept: list[wire.Event] = [head, *_present(recorded, begin_ns)]
     inside = [e for e in recorded[1:] if begin_ns <= e.t_ns <= end_ns and any(a <= e.t_ns <= b for a, b in windows)]
-    kept += _thinned(inside, _releases(inside), set(job_ids))
+    kept += _thinned(_joined(inside), _releases(inside), set(job_ids))
     return [_without_paths(event) for event in kept]
 
 
@@ -101,6 +104,43 @@ def _thinned(events: Sequence[wire.Event], releases: Sequence[Window], job_ids: 
             continue
         last[series] = event.t_ns
         yield event
+
+
+def _joined(events: Sequence[wire.Event]) -> list[wire.Event]:
+    """Neighbouring short device spans of a stage and circuit become one, as long as all of them together."""
+    kept: list[wire.Event] = []
+    run: list[wire.Span] = []
+
+    def close() -> None:
+        if len(run) == 1:
+            kept.append(run[0])
+        elif run:
+            end_ns = max(span.t_ns for span in run)
+            busy_ns = sum(span.t_ns - span.begin_ns for span in run)
+            count = sum(span.ops or 0 if span.name == SHORT_NAME else 1 for span in run)
+            kept.append(
+                wire.Span(
+                    t_ns=end_ns, job_id=run[0].job_id, name=SHORT_NAME, begin_ns=end_ns - busy_ns, stage=run[0].stage,
+                    circuit=run[0].circuit, lane=run[0].lane, ops=count, op="launch", error_ns=run[0].error_ns,
+                )
+            )  # fmt: skip
+        run.clear()
+
+    for event in events:
+        if isinstance(event, wire.Span) and event.lane != "cpu" and event.t_ns - event.begin_ns < SHORT_NS:
+            if run and _place(run[0]) != _place(event):
+                close()
+            run.append(event)
+            continue
+        if isinstance(event, wire.Span | wire.StageBegan | wire.StageEnded):
+            close()
+        kept.append(event)
+    close()
+    return kept
+
+
+def _place(span: wire.Span) -> tuple[object, ...]:
+    return span.job_id, span.stage, span.circuit, span.lane.split()[0]
 
 
 def _without_paths(event: wire.Event) -> wire.Event:
