@@ -143,8 +143,9 @@ class _Filler:
         return lambda instances: self._count(instances * stamp.template.num_wires, what)
 
     def _count(self, wires: int, what: str) -> None:
+        """All challenges of a partition advance together, gadget by gadget: that is what fills every core."""
         if self.told is not None:
-            self.told(wires, what)
+            self.told(wires, f"{what} · {self.openings.num_challenges} challenges together")
 
 
 Values = TypeVar("Values", U64, I64)
