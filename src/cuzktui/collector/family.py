@@ -19,15 +19,19 @@ class Family:
     def __init__(self, pid: int, root: str = "") -> None:
         self._root = root
         self.members = {pid}
+        self.parents: set[int] = set()
+        """Members that have started others: most of them only wait for those."""
 
     def newcomers(self) -> list[int]:
         """Descendants that were not known before; from now on they are members."""
         found: list[int] = []
         waiting = list(self.members)
         while waiting and len(self.members) < MAX_MEMBERS:
-            for child in _children(f"{self._root}/proc/{waiting.pop()}/task"):
+            member = waiting.pop()
+            for child in _children(f"{self._root}/proc/{member}/task"):
                 if child not in self.members and len(self.members) < MAX_MEMBERS:
                     self.members.add(child)
+                    self.parents.add(member)
                     found.append(child)
                     waiting.append(child)
         return found
@@ -35,6 +39,7 @@ class Family:
     def left(self, pid: int) -> None:
         """A member has ended."""
         self.members.discard(pid)
+        self.parents.discard(pid)
 
 
 def _children(tasks: str) -> list[int]:

@@ -1,7 +1,8 @@
 """The slow readings: CPU at 5 Hz, host at 2 Hz, own cost every two seconds; and the end of a process at once.
 
 A stranger tells nothing of what it does, so its CPU time and waits are read up to 50 times a second, as long as that
-costs no more than a hundredth of a core; one that has not run for five seconds is read like any other.
+costs no more than a hundredth of a core; one that has not run for five seconds, or that waits for its children, is read
+like any other.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CPU_PERIOD_NS = 200_000_000
 FINE_PERIOD_NS = 20_000_000
 COST_FACTOR = 100
 """A reading of a stranger is followed by so many times its cost before the next one."""
-IDLE_NS = 5_000_000_000
+IDLE_NS, PARENT_IDLE_NS = 5_000_000_000, 300_000_000
 HOST_PERIOD_NS = 500_000_000
 FAMILY_PERIOD_NS = 50_000_000
 COST_PERIOD_NS = 2_000_000_000
@@ -44,6 +45,7 @@ class Watched:
     oom_kills: int
     is_foreign: bool
     cpu_due_ns: int = 0
+    idle_ns: int = IDLE_NS
     run_ns: int | None = None
     ran_ns: int = 0
     """When its CPU time was last seen to have grown."""
@@ -57,7 +59,7 @@ class Watched:
         if sample is None or sample.run_ns is None or sample.run_ns != self.run_ns:
             self.run_ns, self.ran_ns = sample.run_ns if sample is not None else None, began_ns
         period_ns = CPU_PERIOD_NS
-        if self.is_foreign and began_ns - self.ran_ns < IDLE_NS:
+        if self.is_foreign and began_ns - self.ran_ns < self.idle_ns:
             period_ns = min(max(FINE_PERIOD_NS, COST_FACTOR * (now() - began_ns)), CPU_PERIOD_NS)
         self.cpu_due_ns = max(self.cpu_due_ns, began_ns - period_ns) + period_ns
         return sample
@@ -205,6 +207,8 @@ class SystemSampler(threading.Thread):
             except OSError:
                 # It ended before it could be opened.
                 family.left(pid)
+        for pid in family.parents & self._watched.keys():
+            self._watched[pid].idle_ns = PARENT_IDLE_NS
 
     def _read_host(self) -> None:
         self._put(self._host.read())

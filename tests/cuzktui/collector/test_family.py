@@ -32,7 +32,7 @@ def proc(folder: Path, children: dict[int, list[int]]) -> str:
 def test_descendants_are_found_once_and_at_any_depth(tmp_path: Path) -> None:
     family = Family(1, proc(tmp_path, {1: [2], 2: [3, 4], 9: [10]}))
     assert sorted(family.newcomers()) == [2, 3, 4]
-    assert family.newcomers() == [] and family.members == {1, 2, 3, 4}
+    assert family.newcomers() == [] and family.members == {1, 2, 3, 4} and family.parents == {1, 2}
 
 
 def test_children_of_one_that_has_left_stay_members(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cuzktui.collector import system
-from cuzktui.collector.system import IDLE_NS, Watched
+from cuzktui.collector.system import IDLE_NS, PARENT_IDLE_NS, Watched
 from prover import wire
 
 OFTEN, SELDOM = 50, 5
@@ -63,3 +63,11 @@ def test_a_stranger_that_waits_is_read_fifty_times_a_second_for_five_seconds_onl
 
 def test_our_prover_tells_what_it_does_and_is_read_five_times_a_second(clock: Clock) -> None:
     assert readings(watching(clock, foreign=False), clock, S, runs=True) == pytest.approx(SELDOM, abs=1)
+
+
+def test_a_stranger_that_waits_for_its_children_is_read_seldom_at_once(clock: Clock) -> None:
+    watched = watching(clock, foreign=True)
+    watched.idle_ns = PARENT_IDLE_NS
+    readings(watched, clock, S, runs=True)
+    readings(watched, clock, PARENT_IDLE_NS + S // SELDOM, runs=False)
+    assert readings(watched, clock, S, runs=False) == pytest.approx(SELDOM, abs=1)
