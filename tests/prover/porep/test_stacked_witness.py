@@ -183,7 +183,9 @@ def test_progress_names_what_is_filled_and_cancellation_is_heard(
     run = Run(events.append, "job")
     workload(sector, circuit).witness(0, wires, run)
     told = [event for event in events if isinstance(event, Progress)]
-    assert {event.what for event in told} >= {"tree D", "labels, first block", "labels, block 7 of 19", "paths"}
+    together = " · 2 challenges together"
+    expected = ("tree D", "labels, first block", "labels, block 7 of 19", "paths")
+    assert {event.what for event in told} >= {what + together for what in expected}
     assert all(a.done <= b.done <= b.total for a, b in itertools.pairwise(told))
     assert told[-1].done > 0.99 * circuit.r1cs.num_wires
     run.cancel()
