@@ -199,6 +199,7 @@ def report(options: argparse.Namespace) -> None:
         "machine": facts["machine"], "circuit": facts["circuit"], "circuits": facts["circuits"],
         "host_buffers_bytes": max(int(row["buffers_bytes"]) for row in rows), "policies": table, "runs": rows,
         "watched": facts.get("watched"), "nvml": nvml(events), "doctor": facts["doctor"],
+        "notes": options.note,
     }  # fmt: skip
     (RESULTS / "gpu_exhibit.json").write_text(json.dumps(result, indent=1) + "\n")
     (RESULTS / "gpu_exhibit.md").write_text(markdown(result))
@@ -262,7 +263,7 @@ def markdown(result: dict) -> str:
         lines += ["", f"Watched against unwatched, {w['pairs']} pairs of {w['circuit']} × {w['circuits']}: ratio "
                   f"{w['ratio']:.4f} (95 %: {low:.4f} to {high:.4f}); the collector takes "
                   f"{w['collector_core_percent']:.1f} % of a core."]  # fmt: skip
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *(line for note in result["notes"] for line in ("", note)), ""])
 
 
 def cut(options: argparse.Namespace) -> None:
@@ -291,6 +292,7 @@ def main() -> None:
     on_host.set_defaults(run=run)
     told = verbs.add_parser("report")
     told.add_argument("folder", type=Path)
+    told.add_argument("--note", action="append", default=[], help="a sentence that belongs under the table")
     told.set_defaults(run=report)
     small = verbs.add_parser("excerpt")
     small.add_argument("recording", type=Path)

@@ -184,9 +184,10 @@ class Arena:
 
     def _rename(self, buffer: Buffer, label: str, owner: Owner, how: str) -> None:
         """Ends the buffer's present life in the ledger; its memory stays mapped for the next one."""
+        at_ns = now()
         self.emit(
             wire.BufferReleased(
-                t_ns=now(), buffer_id=buffer.buffer_id, begin_ns=now(), size_bytes=buffer.size_bytes, how=how
+                t_ns=at_ns, buffer_id=buffer.buffer_id, begin_ns=at_ns, size_bytes=buffer.size_bytes, how=how
             )
         )
         with self._lock:

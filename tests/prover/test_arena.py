@@ -174,4 +174,5 @@ def test_buffers_meant_for_a_device_are_reused_on_a_host_without_one(arena, ledg
         scope.release()
     taken = [e for e in ledger.of(wire.BufferAllocated) if e.owner is Owner.ABC]
     assert [e.recycled for e in taken] == [False, True]
+    assert all(e.begin_ns <= e.t_ns for e in ledger.of(wire.BufferReleased))
     assert arena.pool_bytes == SIZE_BYTES

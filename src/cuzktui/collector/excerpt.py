@@ -15,10 +15,10 @@ from prover import wire
 from prover.errors import BadRequest
 
 BEFORE_NS, AFTER_NS = 500_000_000, 700_000_000
-"""Kept round a job."""
-AROUND_RELEASE_NS = 250_000_000
+"""Kept round a job; before it no more than what lies behind the job before."""
+AROUND_RELEASE_NS = 200_000_000
 MEMORY_STEP_NS, CPU_STEP_NS, PROGRESS_STEP_NS = 100_000_000, 190_000_000, 100_000_000
-SHORT_NS = 3_000_000
+SHORT_NS = 5_000_000
 SHORT_NAME = "short kernels"
 COMMAND = "python -m prover serve"
 Window = tuple[int, int]
@@ -51,7 +51,10 @@ def _window(events: Sequence[wire.Event], job_id: str) -> Window:
         raise BadRequest(f"no job {job_id} in the recording")
     buffers = {e.buffer_id for e in events if isinstance(e, wire.BufferAllocated) and e.job_id == job_id}
     times += [e.t_ns for e in events if isinstance(e, wire.BufferReleased) and e.buffer_id in buffers]
-    return min(times) - BEFORE_NS, max(times) + AFTER_NS
+    submitted = [e.t_ns for e in events if isinstance(e, wire.JobSubmitted) and e.job_id == job_id]
+    first_ns = min(submitted or times)
+    ends = [e.t_ns for e in events if isinstance(e, wire.JobEnded | wire.BufferReleased) and e.t_ns < first_ns]
+    return max([first_ns - BEFORE_NS, *(t_ns + 1 for t_ns in ends)]), max(times) + AFTER_NS
 
 
 def _present(events: Sequence[wire.Event], begin_ns: int) -> list[wire.Event]:
