@@ -46,6 +46,7 @@ bench: .venv/dev.stamp
 .venv/dev.stamp: requirements/dev.lock .venv/run.stamp
 	@echo "[dev] packages from requirements/dev.lock"
 	@$(UV) -r requirements/dev.lock
+	@$(BIN)/python -c 'import cupy' 2>/dev/null || { echo "[dev] compiler of the kernels, from requirements/cuda13.lock"; $(UV) -r requirements/cuda13.lock; }
 	@touch $@
 
 clean:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 
 from prover.backends import Backend
@@ -41,6 +42,11 @@ def make_backend(name: str, threads: int) -> tuple[Backend, str]:
 
 
 def _cuda() -> Backend:
+    try:
+        # The driver's own library first: importing CuPy to learn that there is none costs more than a second.
+        ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise BackendError("no NVIDIA driver on this host (libcuda.so.1 is not found)") from error
     try:
         from prover.backends.cuda.backend import CudaBackend
     except ImportError as error:
