@@ -1,8 +1,8 @@
 """Twelve hours of a console, compressed: the disk budget holds, no release is thinned, and nobody's memory grows.
 
-A synthetic day (50 readings a second, a job with its release every few minutes) goes through the collector's outlet and
-recorder, and through the console with its screen drawn, each in a process of its own whose resident memory is read once
-an hour of that day. Then a real prover proves many jobs under a real collector, whose memory is read likewise. Writes
+A synthetic day (50 readings a second, a job with its release every few minutes) goes through a collector, on the line
+on which it takes orders, and through the console with its screen drawn, each in a process of its own whose resident
+memory is read once an hour of that day. Then a real prover proves many jobs under a collector that watches it. Writes
 results/all_day.json.
 """
 
@@ -25,9 +25,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from builders import GB, MS, START, S, Story, mem  # noqa: E402
 from cuzktui.app import ConsoleApp  # noqa: E402
-from cuzktui.collector.outlet import Outlet  # noqa: E402
 from cuzktui.collector.reading import read_recording  # noqa: E402
-from cuzktui.collector.recorder import Recorder, parts_of  # noqa: E402
+from cuzktui.collector.recorder import parts_of  # noqa: E402
 from cuzktui.collector.watch import is_listening  # noqa: E402
 from cuzktui.options import Options  # noqa: E402
 from cuzktui.sources.base import Emit  # noqa: E402
@@ -37,6 +36,8 @@ from prover import wire  # noqa: E402
 RESULTS = Path(__file__).parent / "results" / "all_day.json"
 HOUR_NS = 3600 * S
 HELLO = wire.Hello(t_ns=START, unix_ns=1_790_000_000 * S, pid=41, cpu_count=2, mem_total_bytes=24 * GB)
+CHUNK, EVENTS_PER_S = 10_000, 30_000
+"""No faster than the collector writes: what does not fit its inbox would be dropped, and counted."""
 WARM_HOURS = 4
 """Bounded series fill up in the first hours; growth is judged from then on."""
 
@@ -68,20 +69,23 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def through_recorder(folder: str, hours: int, job_every_s: int, budget_bytes: int) -> list[int]:
-    """A day through outlet and recorder; resident bytes after each hour."""
+def through_collector(folder: str, hours: int, job_every_s: int, budget_bytes: int) -> list[int]:
+    """A day through a collector that records; its resident bytes after each hour."""
     told = []
-    path = Path(folder) / "day.jsonl"
-    outlet = Outlet(None, lambda: None)
-    outlet.begin(HELLO, Recorder(path, HELLO, budget_bytes=budget_bytes))
-    for number in range(hours):
-        for k, event in enumerate(hour(number, job_every_s)):
-            outlet.put(event)
-            if k % 20_000 == 0:
-                while len(outlet._inbox) > 1000:
-                    time.sleep(0.005)
-        told.append(resident(os.getpid()))
-    outlet.finish()
+    command = [sys.executable, "-m", "cuzktui.collector", "--owned", "--no-gpu", "--record", f"{folder}/day.jsonl"]
+    with subprocess.Popen(
+        [*command, "--budget-bytes", str(budget_bytes)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as child:
+        assert child.stdin is not None
+        for number in range(hours):
+            events = hour(number, job_every_s)
+            for k in range(0, len(events), CHUNK):
+                child.stdin.write(b"".join(map(wire.encode, events[k : k + CHUNK])))
+                child.stdin.flush()
+                time.sleep(CHUNK / EVENTS_PER_S)
+            told.append(resident(child.pid))
+        child.stdin.close()
+        child.wait()
     return told
 
 
@@ -126,14 +130,16 @@ def through_console(hours: int, job_every_s: int) -> list[int]:
     return told
 
 
-def releases_kept(path: Path, hours: int, job_every_s: int) -> tuple[int, int, int]:
-    """(releases looked at, readings made in them, readings missing) of the part of the day that the budget kept."""
+def releases_kept(path: Path, hours: int, job_every_s: int) -> tuple[int, int, int, int]:
+    """(releases looked at, readings made in them, readings missing, events dropped) of what the budget kept."""
     kept: dict[int, None] = {}
-    oldest = None
+    oldest, dropped = None, 0
     for event in read_recording(path):
         if isinstance(event, wire.MemSample):
             oldest = event.t_ns if oldest is None else oldest
             kept[event.t_ns] = None
+        elif isinstance(event, wire.Dropped):
+            dropped += event.count
     looked = made = missing = 0
     for number in range(hours):
         for job in range(3600 // job_every_s):
@@ -144,7 +150,7 @@ def releases_kept(path: Path, hours: int, job_every_s: int) -> tuple[int, int, i
             wanted = range(story.inner_end_ns, story.outer_end_ns, 4 * MS)
             made += len(wanted)
             missing += sum(t_ns not in kept for t_ns in wanted)
-    return looked, made, missing
+    return looked, made, missing, dropped
 
 
 def real(jobs: int, circuit: str) -> dict[str, list[int]]:
@@ -203,7 +209,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hours", type=int, default=12)
     parser.add_argument("--job-every-s", type=int, default=180)
-    parser.add_argument("--budget-bytes", type=int, default=64 << 20)
+    parser.add_argument("--budget-bytes", type=int, default=16 << 20)
     parser.add_argument("--jobs", type=int, default=120, help="jobs of the real prover")
     parser.add_argument("--circuit", default="sha256-chain:1")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -211,10 +217,10 @@ def main() -> int:
     spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, spawn.Pool(1, maxtasksperchild=1) as pool:
         day = (options.hours, options.job_every_s)
-        recorder = pool.apply(through_recorder, (folder, *day, options.budget_bytes))
+        compressed = through_collector(folder, *day, options.budget_bytes)
         path = Path(folder) / "day.jsonl"
         disk_bytes = sum(part.stat().st_size for part in parts_of(path))
-        looked, made, missing = releases_kept(path, *day)
+        looked, made, missing, dropped = releases_kept(path, *day)
         console = pool.apply(through_console, day)
     machine = real(options.jobs, options.circuit)
     answer = {
@@ -222,14 +228,16 @@ def main() -> int:
         "budget_bytes": options.budget_bytes, "disk_bytes": disk_bytes,
         "budget_holds": disk_bytes <= options.budget_bytes,
         "releases_in_what_was_kept": looked, "readings_in_them": made, "readings_thinned": missing,
+        "events_dropped": dropped,
         "growth_percent": {
-            "recorder, compressed": growth_percent(recorder, WARM_HOURS),
+            "collector, compressed": growth_percent(compressed, WARM_HOURS),
             "console, compressed": growth_percent(console, WARM_HOURS),
             "collector, real": growth_percent(machine["collector"], options.jobs // 4),
             "prover, real": growth_percent(machine["prover"], options.jobs // 4),
         },
         "resident_mb": {
-            "recorder": [round(x / 1e6, 1) for x in recorder], "console": [round(x / 1e6, 1) for x in console],
+            "collector, compressed": [round(x / 1e6, 1) for x in compressed],
+            "console": [round(x / 1e6, 1) for x in console],
             "collector": [round(x / 1e6, 1) for x in machine["collector"][::10]],
             "prover": [round(x / 1e6, 1) for x in machine["prover"][::10]],
         },

@@ -1,8 +1,9 @@
 """Memory is read on a schedule of absolute deadlines by a thread that does nothing else.
 
 50 Hz at rest, 250 Hz in the last stages before a release and while memory falls, 1000 Hz in the first half second of
-a fall: 1 GB of 4K pages leaves the resident set in 20 ms, a long release needs no more than the slower step. Every
-reading keeps its own true time, how late it was and what it cost. A missed deadline is skipped, never caught up with.
+a fall: 1 GB of 4K pages leaves the resident set in 20 ms, a long release needs no more than the slower step. A fall
+that nobody announced speeds up the readings of its own process only. Every reading keeps its own true time, how late it
+was and what it cost. A missed deadline is skipped, never caught up with.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ class MemorySampler(threading.Thread):
         self._put = put
         self._readers: tuple[StatmReader, ...] = ()
         self._last: dict[int, int] = {}
+        self._read_ns: dict[int, int] = {}
+        self._falls_until_ns: dict[int, int] = {}
+        self._asked_until_ns = 0
+        """All processes are read fast until then: somebody announced a release."""
         self._wake = threading.Lock()
         self._wake.acquire()
         self._stopping = False
@@ -58,10 +63,13 @@ class MemorySampler(threading.Thread):
 
     def unwatch(self, pid: int) -> None:
         self._readers = tuple(reader for reader in self._readers if reader.pid != pid)
+        for known in (self._last, self._read_ns, self._falls_until_ns):
+            known.pop(pid, None)
 
     def warm(self, until_ns: int) -> None:
         """A release is near: read at 250 Hz until then."""
         self._warm_until_ns = max(self._warm_until_ns, min(until_ns, now() + MAX_HOT_NS))
+        self._asked_until_ns = max(self._asked_until_ns, self._warm_until_ns)
         self._kick()
 
     def cool(self) -> None:
@@ -71,11 +79,12 @@ class MemorySampler(threading.Thread):
     def hot(self, until_ns: int) -> None:
         """A release is running or due: read fast until then."""
         self._extend_hot(min(until_ns, now() + MAX_HOT_NS))
+        self._asked_until_ns = max(self._asked_until_ns, self._hot_until_ns)
         self._kick()
 
     def settle(self, at_ns: int) -> None:
         """The release has ended: the fast schedule ends at `at_ns` unless memory still falls."""
-        self._hot_until_ns = at_ns
+        self._hot_until_ns = self._asked_until_ns = at_ns
 
     def take_costs(self) -> tuple[list[int], list[int]]:
         """(lateness, cost) in ns of the readings since the last call."""
@@ -117,6 +126,9 @@ class MemorySampler(threading.Thread):
 
     def _read_all(self, begin: int, late: int) -> None:
         for reader in self._readers:
+            if not self._is_due(reader.pid, begin):
+                continue
+            self._read_ns[reader.pid] = begin
             reading = reader.read()
             end = now()
             if reading is not None:
@@ -131,8 +143,15 @@ class MemorySampler(threading.Thread):
                 self.cost_ns.append(end - begin)
                 if self._last.get(reader.pid, 0) - resident >= FALL_BYTES:
                     self._extend_hot(end + AFTER_FALL_NS)
+                    self._falls_until_ns[reader.pid] = end + AFTER_FALL_NS
                 self._last[reader.pid] = resident
             begin = now()
+
+    def _is_due(self, pid: int, t_ns: int) -> bool:
+        """Whether a process is read at this tick: at a fast one only if the speed is for it."""
+        if t_ns >= self._hot_until_ns or t_ns < max(self._asked_until_ns, self._falls_until_ns.get(pid, 0)):
+            return True
+        return t_ns - self._read_ns.get(pid, 0) >= REST_NS - HOT_NS
 
     def _kick(self) -> None:
         with suppress(RuntimeError):
