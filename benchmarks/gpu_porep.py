@@ -117,6 +117,12 @@ class Bench:
         say(json.dumps(self.results["machine"]))
         self.save()
         self.step("warm up", lambda: self.warm_up(arguments.backend))
+        self.events.append(
+            wire.Hello(
+                t_ns=now(), unix_ns=time.time_ns(), source="prover", pid=os.getpid(), backend=self.backend.name,
+                devices=[self.backend.device],
+            )
+        )  # fmt: skip
         self.arena = Arena(self.events.append, POOL_BYTES, getattr(self.backend, "pinner", None))
         self.prover = Prover(self.backend, self.arena, key_budget_bytes=100 << 30)
 

@@ -38,11 +38,14 @@ def excerpt(events: Iterable[wire.Event], job_ids: Sequence[str], host: str = "d
         raise BadRequest("an excerpt is made of a recording, which begins with a hello")
     windows = [_window(recorded, job_id) for job_id in job_ids]
     begin_ns, end_ns = min(w[0] for w in windows), max(w[1] for w in windows)
-    head = replace(recorded[0], t_ns=begin_ns, unix_ns=recorded[0].unix_ns + begin_ns - recorded[0].t_ns, host=host)
-    kept: list[wire.Event] = [head, *_present(recorded, begin_ns)]
+    kept: list[wire.Event] = [_hello_at(recorded[0], begin_ns), *_present(recorded, begin_ns)]
     inside = [e for e in recorded[1:] if begin_ns <= e.t_ns <= end_ns and any(a <= e.t_ns <= b for a, b in windows)]
     kept += _thinned(_joined(inside), _releases(inside), set(job_ids))
-    return [_without_paths(event) for event in kept]
+    return [_without_names(event, host) for event in kept]
+
+
+def _hello_at(hello: wire.Hello, t_ns: int) -> wire.Hello:
+    return replace(hello, t_ns=t_ns, unix_ns=hello.unix_ns + t_ns - hello.t_ns)
 
 
 def _window(events: Sequence[wire.Event], job_id: str) -> Window:
@@ -58,19 +61,22 @@ def _window(events: Sequence[wire.Event], job_id: str) -> Window:
 
 
 def _present(events: Sequence[wire.Event], begin_ns: int) -> list[wire.Event]:
-    """What a watcher who comes at `begin_ns` is told first: the process, and every buffer that exists."""
+    """What a watcher who comes at `begin_ns` is told first: the prover, the process, and every buffer that exists."""
+    provers: list[wire.Event] = []
     processes: dict[int, wire.Event] = {}
     buffers: dict[int, wire.Event] = {}
     for event in events:
         if event.t_ns >= begin_ns:
             continue
-        if isinstance(event, wire.ProcessSeen):
+        if isinstance(event, wire.Hello) and event.source == "prover":
+            provers = [_hello_at(event, begin_ns)]
+        elif isinstance(event, wire.ProcessSeen):
             processes[event.pid] = event
         elif isinstance(event, wire.BufferAllocated):
             buffers[event.buffer_id] = event
         elif isinstance(event, wire.BufferReleased):
             buffers.pop(event.buffer_id, None)
-    return [replace(event, t_ns=begin_ns) for event in (*processes.values(), *buffers.values())]
+    return [*provers, *(replace(event, t_ns=begin_ns) for event in (*processes.values(), *buffers.values()))]
 
 
 def _releases(events: Sequence[wire.Event]) -> list[Window]:
@@ -146,8 +152,10 @@ def _place(span: wire.Span) -> tuple[object, ...]:
     return span.job_id, span.stage, span.circuit, span.lane.split()[0]
 
 
-def _without_paths(event: wire.Event) -> wire.Event:
-    """The same without folders of the machine that it was recorded on."""
+def _without_names(event: wire.Event, host: str) -> wire.Event:
+    """The same without folders and the name of the machine that it was recorded on."""
+    if isinstance(event, wire.Hello):
+        return replace(event, host=host)
     if isinstance(event, wire.ProcessSeen):
         return replace(event, command=COMMAND)
     if isinstance(event, wire.JobEnded) and event.metrics.get("key_file"):

@@ -13,6 +13,7 @@ from cuzktui.collector.reading import read_recording
 from cuzktui.live import DEMO_RECORDING
 from cuzktui.model import store
 from cuzktui.model.snapshot import Snapshot
+from cuzktui.trial import has_settled
 from prover import wire
 
 DATA = Path(__file__).parents[2] / "data"
@@ -21,7 +22,8 @@ SETTLED_NS = 1_500_000_000
 
 
 def online(events: list[wire.Event]) -> dict[str, JobReport]:
-    """Each job's report, taken once as a console takes it: soon after its end, from a snapshot with bounded history."""
+    """Each job's report, taken once as a console takes it: soon after its end and its release in the background,
+    from a snapshot with bounded history."""
     snapshot, told = store.empty(), {}
     for event in events:
         snapshot = store.apply(snapshot, event)
@@ -32,7 +34,9 @@ def online(events: list[wire.Event]) -> dict[str, JobReport]:
 
 def due(snapshot: Snapshot, told: dict[str, JobReport], after_ns: int) -> None:
     for job in snapshot.jobs:
-        if job.job_id not in told and job.ended_ns is not None and snapshot.t_ns >= job.ended_ns + after_ns:
+        if job.job_id in told or job.ended_ns is None or snapshot.t_ns < job.ended_ns + after_ns:
+            continue
+        if not after_ns or has_settled(snapshot, job):
             told[job.job_id] = report_of(snapshot, job)
 
 
