@@ -102,8 +102,8 @@ class PostMortem:
 
 
 def post_mortem(snapshot: Snapshot, pid: int | None = None) -> PostMortem | None:
-    """Of one process, or of the one that ended last; None while all live."""
-    process = snapshot.processes.get(pid) if pid is not None else _last_ended(snapshot)
+    """Of one process, by default of the drawn one, or where that lives of the last that ended; None while all live."""
+    process = snapshot.processes.get(pid) if pid is not None else _ended(snapshot)
     if process is None or process.ended is None:
         return None
     ended = process.ended
@@ -128,7 +128,9 @@ def post_mortem(snapshot: Snapshot, pid: int | None = None) -> PostMortem | None
     )  # fmt: skip
 
 
-def _last_ended(snapshot: Snapshot) -> ProcessView | None:
+def _ended(snapshot: Snapshot) -> ProcessView | None:
+    if snapshot.process is not None and snapshot.process.ended is not None:
+        return snapshot.process
     ended = [view for view in snapshot.processes.values() if view.ended is not None]
     return max(ended, key=lambda view: view.ended.t_ns if view.ended is not None else 0, default=None)
 

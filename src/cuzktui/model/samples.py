@@ -41,13 +41,13 @@ def _with_process(snapshot: Snapshot, view: ProcessView) -> Snapshot:
 
 
 def process_seen(snapshot: Snapshot, event: wire.ProcessSeen) -> Snapshot:
-    """A process is watched from here on; a new prover becomes the one that is drawn."""
+    """A process is watched from here on; a new prover becomes the one that is drawn, a stranger once it outgrows it."""
     view = _process(snapshot, event.pid, event.t_ns)
     if view.ended is not None:
         view = _new_process(snapshot, event.pid, event.t_ns)
     snapshot = _with_process(snapshot, replace(view, command=event.command, role=event.role))
     drawn = snapshot.process
-    if event.role == "prover" or drawn is None or drawn.ended is not None:
+    if event.role == "prover" or drawn is None or (drawn.ended is not None and drawn.role == "prover"):
         return replace(snapshot, main_pid=event.pid)
     return snapshot
 

@@ -87,3 +87,14 @@ def test_a_small_process_never_takes_the_picture_from_a_larger_one() -> None:
     assert analyse(events).main_pid == 2
     grown = [*events, reading(200, 1, 900_000_000), reading(201, 2, 500_000_000)]
     assert analyse(grown).main_pid == 1
+
+
+def test_one_that_comes_after_the_worker_has_ended_does_not_hide_it() -> None:
+    events: list[wire.Event] = [
+        wire.ProcessSeen(t_ns=0, pid=1, command="worker", role="foreign"),
+        MemSample(t_ns=1, pid=1, resident_bytes=300_000_000, shared_bytes=0),
+        wire.ProcessEnded(t_ns=2, pid=1, exit_code=0),
+        wire.ProcessSeen(t_ns=3, pid=2, command="tidying up", role="foreign"),
+        MemSample(t_ns=4, pid=2, resident_bytes=2_000_000, shared_bytes=0),
+    ]
+    assert analyse(events).main_pid == 1
