@@ -8,6 +8,7 @@ from pathlib import Path
 from console import ScriptedProver, console, idle, settled, text_of, until
 from scene import PID, Scene, one_proof, opening, proof
 
+from cuzktui.app import ConsoleApp
 from cuzktui.screens.page import PageScreen
 from cuzktui.trial import Laboratory, Trial
 from prover.wire import Event, LogLine, Marker, MemSample, Policy, ProcessEnded, ProcessSeen
@@ -112,7 +113,8 @@ async def test_an_experiment_runs_every_policy_in_turn_and_is_written(tmp_path: 
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, PageScreen), "page open")
         for count in range(1, 17):
-            await until(pilot, lambda count=count: len(prover.asked) == count, f"job {count} asked for")
+            # The job's own events are told from another thread: only when they are folded may the scene go on.
+            await until(pilot, lambda count=count: is_done(app, f"job-{count}"), f"job {count} done")
             prover.scene.events = []
             prover.scene.wait(2000, user=0.0)
             prover.tell(*prover.scene.events)
@@ -125,6 +127,11 @@ async def test_an_experiment_runs_every_policy_in_turn_and_is_written(tmp_path: 
         medians = {policy: figures["gap_ms"]["median"] for policy, figures in answer["policies"].items()}
         assert medians["sync-4k"] > 50 > medians["async-4k"]
         assert [asked[3] for asked in prover.asked].count("recycle") == 3
+
+
+def is_done(app: ConsoleApp, job_id: str) -> bool:
+    job = app.feed.snapshot.find_job(job_id)
+    return job is not None and job.is_done
 
 
 async def test_a_refused_experiment_ends_and_says_why() -> None:
