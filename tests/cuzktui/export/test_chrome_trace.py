@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_checker import faults
 
 from builders import GB, MS, START, S, Story
 from cuzktui.export import export
@@ -18,6 +17,7 @@ from cuzktui.export.chrome import render_chrome
 from cuzktui.export.layout import Slice, split_lanes
 from prover import wire
 from prover.errors import BadRequest
+from trace_checker import faults
 
 
 def long_story() -> list[wire.Event]:
