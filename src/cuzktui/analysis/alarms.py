@@ -21,6 +21,8 @@ OOM_AHEAD_NS = 30_000_000_000
 """A limit that the ramp under way would meet later than this is no news yet."""
 STALL_RATIO, STALL_SLACK_NS = 3, 2_000_000_000
 """A stage is late at three times its longest run so far and two seconds."""
+CACHED_STAGES = (Stage.COMPILE, Stage.SETUP, Stage.SRS)
+"""They make what a later run of theirs finds, so their history says nothing of how long they may take."""
 SILENT_NS = 30_000_000_000
 """Without a history: so long without a span or progress, and without work of the CPU or the GPU."""
 QUIET_CPU_PERCENT = 5.0
@@ -109,7 +111,7 @@ def _stalled(snapshot: Snapshot, job: JobView, stage: StageView) -> Iterator[Ala
     length_ns = stage.length_ns(snapshot.t_ns)
     past = [view.length_ns(view.begin_ns) for old in alike(snapshot, job) for view in _runs(old, stage)]
     past += [view.length_ns(view.begin_ns) for view in _runs(job, stage)]
-    if past:
+    if past and stage.stage not in CACHED_STAGES:
         if length_ns > STALL_RATIO * max(past) + STALL_SLACK_NS:
             yield Alarm(
                 f"stall {job.job_id} {where}",
