@@ -12,6 +12,8 @@ from cuzktui.model.phases import PhaseKind
 from cuzktui.model.snapshot import JobView, Snapshot
 from prover.wire import TOP_STAGES, Outcome, Stage
 
+RAMP_AHEAD = 2
+"""A ramp is drawn on for twice its own length: a second of filling says nothing of the next minute."""
 MIN_SLOPE_BYTES_PER_S = 50e6
 """A slower rise is not a ramp worth an alarm."""
 
@@ -128,4 +130,5 @@ def _out_of_memory_ns(snapshot: Snapshot, headroom: int | None) -> int | None:
     slope = phase.slope_bytes_per_s
     if slope < MIN_SLOPE_BYTES_PER_S:
         return None
-    return snapshot.t_ns + int(headroom / slope * 1e9)
+    left_ns = int(headroom / slope * 1e9)
+    return snapshot.t_ns + left_ns if left_ns <= RAMP_AHEAD * phase.length_ns else None

@@ -90,6 +90,15 @@ def test_a_ramp_with_room_or_one_that_ends_before_the_limit_is_not() -> None:
     assert len(alarms(ramp(5_000_000_000, 40_000_000_000))) == 1
 
 
+def test_a_short_ramp_is_not_drawn_on_for_long() -> None:
+    events = [wire.ProcessSeen(t_ns=START, pid=41, command="daemon", role="foreign")]
+    events += [mem(START + k * 20 * MS, 2e9 + k * 8e7) for k in range(60)]
+    far = wire.HostSample(t_ns=START + 1180 * MS, mem_available_bytes=58 * GB)
+    near = wire.HostSample(t_ns=START + 1180 * MS, mem_available_bytes=4 * GB)
+    assert alarms(analyse([*events, far])) == ()
+    assert len(alarms(analyse([*events, near]))) == 1
+
+
 def on_gpu(util: float, backend: str = "cuda", stage: Stage = Stage.MSM_H) -> Snapshot:
     """Six seconds of one stage with a GPU at a utilisation."""
     first, later = story(kernel_ms=40_000), story(START + 80 * S, "job-2")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cuzktui.analysis import JobReport, analyse, report_of
+from cuzktui.analysis.alarms import alarms
 from cuzktui.analysis.plateau import phases_of
 from cuzktui.analysis.reconcile import reconciled
 from cuzktui.collector.reading import read_recording
@@ -72,3 +73,13 @@ def test_jobs_of_a_healthy_prover_leave_nothing_unexplained(path: Path) -> None:
         at_ns = job.inner_end_ns
         found = reconciled(snapshot, at_ns - 20_000_000) if at_ns is not None else None
         assert found is not None and not found.has_leak and not found.is_off, found
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_a_healthy_run_raises_no_alarm(path: Path) -> None:
+    snapshot, looked_ns = store.empty(), 0
+    for event in read_recording(path):
+        snapshot = store.apply(snapshot, event)
+        if snapshot.t_ns - looked_ns >= 250_000_000:
+            looked_ns = snapshot.t_ns
+            assert alarms(snapshot) == ()
