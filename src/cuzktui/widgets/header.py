@@ -60,7 +60,7 @@ def _device(snapshot: Snapshot) -> str:
         return "no backend yet"
     if hello.backend and hello.backend != "cuda":
         return f"{hello.backend} ×{hello.cpu_count}" if hello.cpu_count else hello.backend
-    return f"cuda {hello.devices[0].removeprefix('NVIDIA ')}" if hello.devices else hello.backend or fmt.ABSENT
+    return hello.devices[0].replace("NVIDIA ", "") if hello.devices else hello.backend
 
 
 def _job_line(view: View) -> Words:
