@@ -21,8 +21,9 @@ REST_NS = 20_000_000
 WARM_NS = 4_000_000
 HOT_NS = 1_000_000
 HOT_FIRST_NS = 500_000_000
-FALL_BYTES = 1 << 20
-"""A drop between two readings that counts as falling memory."""
+FALL_BYTES, FALL_BYTES_PER_S = 1 << 20, 400e6
+"""A drop between two readings that counts as falling memory: slower than this, readings at rest resolve it, and a heap
+that is tidied up now and then keeps nobody busy."""
 AFTER_FALL_NS = 300_000_000
 MAX_HOT_NS = 600_000_000_000
 """A stage whose end was never reported stops heating the schedule after ten minutes."""
@@ -128,6 +129,7 @@ class MemorySampler(threading.Thread):
         for reader in self._readers:
             if not self._is_due(reader.pid, begin):
                 continue
+            since_ns = begin - self._read_ns.get(reader.pid, begin)
             self._read_ns[reader.pid] = begin
             reading = reader.read()
             end = now()
@@ -141,7 +143,7 @@ class MemorySampler(threading.Thread):
                 )  # fmt: skip
                 self.late_ns.append(late)
                 self.cost_ns.append(end - begin)
-                if self._last.get(reader.pid, 0) - resident >= FALL_BYTES:
+                if self._last.get(reader.pid, 0) - resident >= max(FALL_BYTES, FALL_BYTES_PER_S * since_ns / 1e9):
                     self._extend_hot(end + AFTER_FALL_NS)
                     self._falls_until_ns[reader.pid] = end + AFTER_FALL_NS
                 self._last[reader.pid] = resident
