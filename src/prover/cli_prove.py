@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prover.cli_progress import Progress
 from prover.cli_setup import require_folder
 from prover.errors import BadRequest
-from prover.serve.request import BACKENDS
+from prover.serve.request import BACKENDS, PLACEMENTS
 from prover.wire import Policy, Stage
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--raw", type=Path, metavar="OUT", help="the proofs, 192 bytes each")
     parser.add_argument("--vk", type=Path, metavar="OUT", help="verification_key.json of the key used")
     parser.add_argument("--backend", choices=("auto", *BACKENDS), default="auto")
+    parser.add_argument(
+        "--placement", choices=PLACEMENTS, default="auto", help="where keys of a GPU live; host streams them"
+    )
     parser.add_argument("--policy", choices=[str(p) for p in Policy], default=str(Policy.SYNC_HUGE))
     parser.add_argument("--threads", type=int, default=0, metavar="N")
     parser.add_argument("--json", action="store_true", help="print times and proof as one JSON object")
@@ -68,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _check_constraints(arguments, threads)
     with Progress(job_id="cli") as progress:
         workload = _workload(arguments, threads, progress.run)
-        backend, why_not_gpu = make_backend(arguments.backend, threads)
+        backend, why_not_gpu = make_backend(arguments.backend, threads, arguments.placement)
         with progress.run.stage(Stage.COMPILE):
             backend.warm_up(progress.run)
 

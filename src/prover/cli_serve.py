@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from prover.errors import BadRequest
-from prover.serve.request import BACKENDS
+from prover.serve.request import BACKENDS, PLACEMENTS
 from prover.wire import Policy
 
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -24,6 +24,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--listen", action="append", default=[], metavar="HOST:PORT", help="TCP as well, unprotected")
     parser.add_argument("--status-listen", default="", metavar="HOST:PORT", help="HTTP GET /status, JSON")
     parser.add_argument("--backend", choices=("auto", *BACKENDS), default="auto")
+    parser.add_argument(
+        "--placement", choices=PLACEMENTS, default="auto", help="where keys of a GPU live; host streams them"
+    )
     parser.add_argument("--policy", choices=[str(p) for p in Policy], default=str(Policy.RECYCLE),
                         help="how host buffers are given back, where a job does not say")  # fmt: skip
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="default: the cores of this process")
@@ -53,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
             owner_pid=None if arguments.keep_prover else arguments.owner_pid,
             outlives_terminal=arguments.keep_prover,
             log_timing=arguments.log_timing,
-            worker=WorkerOptions(arguments.backend, arguments.threads, parse_bytes(arguments.pool_bytes)),
+            worker=WorkerOptions(
+                arguments.backend, arguments.threads, parse_bytes(arguments.pool_bytes), arguments.placement
+            ),
         )
     )
 

@@ -14,8 +14,11 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def make_backend(name: str, threads: int) -> tuple[Backend, str]:
+def make_backend(name: str, threads: int, placement: str = "auto") -> tuple[Backend, str]:
     """The backend, and why it is not the GPU (empty where it is, or where nobody asked).
+
+    Args:
+        placement: where a GPU's proving keys live between proofs: on the card, on the host, or wherever they fit.
 
     Raises:
         BackendError: the backend that was asked for cannot run here.
@@ -27,7 +30,7 @@ def make_backend(name: str, threads: int) -> tuple[Backend, str]:
         return ReferenceBackend(), ""
     if name in ("cuda", "auto"):
         try:
-            return _cuda(), ""
+            return _cuda(placement), ""
         except BackendError as error:
             if name == "cuda":
                 raise
@@ -41,7 +44,7 @@ def make_backend(name: str, threads: int) -> tuple[Backend, str]:
     return CpuBackend(threads), reason
 
 
-def _cuda() -> Backend:
+def _cuda(placement: str) -> Backend:
     try:
         # The driver's own library first: importing CuPy to learn that there is none costs more than a second.
         ctypes.CDLL("libcuda.so.1")
@@ -49,6 +52,7 @@ def _cuda() -> Backend:
         raise BackendError("no NVIDIA driver on this host (libcuda.so.1 is not found)") from error
     try:
         from prover.backends.cuda.backend import CudaBackend
+        from prover.backends.cuda.resident import Placement
     except ImportError as error:
         raise BackendError(f"no GPU backend: {error}; install the extra cuda12 or cuda13") from error
-    return CudaBackend()
+    return CudaBackend(placement=Placement(placement))

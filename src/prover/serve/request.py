@@ -12,6 +12,7 @@ from prover.errors import BadRequest
 from prover.wire import Policy
 
 BACKENDS = ("cpu", "cuda", "reference")
+PLACEMENTS = ("auto", "device", "host")
 MAX_ID_CHARS = 256
 MAX_CIRCUITS = 1024
 """More would make the line of a finished job's event longer than a line may be."""

@@ -38,6 +38,8 @@ class WorkerOptions:
     """0: as many as cores."""
     pool_bytes: int = 8 << 30
     """What the policy `recycle` may keep."""
+    placement: str = "auto"
+    """Where a GPU's keys live between proofs."""
 
 
 class Worker:
@@ -156,7 +158,7 @@ class Worker:
             from prover.warm import warm_up
 
             self._made()
-            backend, why_not_gpu = make_backend(backend_name, self._threads)
+            backend, why_not_gpu = make_backend(backend_name, self._threads, self._options.placement)
             warm_up(backend, run, with_setup=not any((cache_dir() / "keys").glob("*.key")))
         hub = self._queue.hub
         if self._arena is None:
