@@ -1,7 +1,9 @@
 """A stranger that plants one cause after another and says on stdout when each began and ended; nothing else helps.
 
-`python planted.py CAUSE...` prints `READY`, waits for a line on stdin, then for each cause: computes, rests or waits
-as a border, does the cause, borders again, and prints `CAUSE begin_ns end_ns bytes` of CLOCK_MONOTONIC.
+`python planted.py SCENE...` prints `READY`, waits for a line on stdin, then for each scene: computes, rests or waits
+as a border, does the scene, borders again, and prints `CAUSE begin_ns end_ns bytes` of CLOCK_MONOTONIC for each cause.
+A scene is a cause, causes at once in threads of their own (`cpu_spin+munmap_4k`), or steps back to back
+(`sleep,gc_pause`).
 """
 
 from __future__ import annotations
@@ -14,14 +16,18 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 MS = 1_000_000
+Act = Callable[[], object]
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.malloc.restype = ctypes.c_void_p
 LIBC.malloc.argtypes = [ctypes.c_size_t]
-LIBC.free.argtypes = [ctypes.c_void_p]
+HEAP = ctypes.PyDLL(None)
+"""Calls that keep the GIL: a thread that gave it up for every small block would wait for it as often."""
+HEAP.free.argtypes = [ctypes.c_void_p]
 
 
 def compute(length_ms: int) -> None:
@@ -58,7 +64,7 @@ def free_small(size_bytes: int):
         ctypes.memset(blocks[k], 1, 2032)
 
     def act() -> None:
-        free = LIBC.free
+        free = HEAP.free
         for block in blocks:
             free(block)
 
@@ -73,7 +79,7 @@ def malloc_trim(size_bytes: int):
         ctypes.memset(block, 1, 65000)
     for k, block in enumerate(blocks):
         if k % 8:
-            LIBC.free(block)
+            HEAP.free(block)
     return lambda: LIBC.malloc_trim(0), count * 65536 * 7 // 8
 
 
@@ -151,28 +157,47 @@ BORDER_MS = 200
 WAITS = ("sleep", "lock_wait", "disk_wait")
 
 
-def border(name: str) -> None:
+def border(names: list[str]) -> None:
     """Work beside a wait, a wait beside work."""
-    if name in WAITS:
+    if all(name in WAITS for name in names):
         compute(BORDER_MS)
     else:
         time.sleep(BORDER_MS / 1000)
 
 
-def main(names: list[str]) -> None:
-    print("READY", flush=True)
-    sys.stdin.readline()
-    for name in names:
-        prepare, amount = CAUSES[name]
-        act, size_bytes = prepare(amount)
-        compute(300)
-        border(name)
+def at_once(acts: dict[str, tuple[Act, int]]) -> list[tuple[str, int, int, int]]:
+    """Does each act, all but the first in threads of their own; (name, begin, end, bytes) of each."""
+    done = []
+
+    def timed(name: str) -> None:
+        act, size_bytes = acts[name]
         begin_ns = time.monotonic_ns()
         act()
-        end_ns = time.monotonic_ns()
-        border(name)
+        done.append((name, begin_ns, time.monotonic_ns(), size_bytes))
+
+    first, *others = acts
+    threads = [threading.Thread(target=timed, args=(name,)) for name in others]
+    for thread in threads:
+        thread.start()
+    timed(first)
+    for thread in threads:
+        thread.join()
+    return done
+
+
+def main(scenes: list[str]) -> None:
+    print("READY", flush=True)
+    sys.stdin.readline()
+    for scene in scenes:
+        steps = [step.split("+") for step in scene.split(",")]
+        prepared = [{name: CAUSES[name][0](CAUSES[name][1]) for name in step} for step in steps]
+        compute(300)
+        border(steps[0])
+        done = [plant for step in prepared for plant in at_once(step)]
+        border(steps[-1])
         compute(200)
-        print(name, begin_ns, end_ns, size_bytes, flush=True)
+        for plant in done:
+            print(*plant, flush=True)
         kept.clear()
     print("DONE", flush=True)
     sys.stdin.readline()
