@@ -18,6 +18,9 @@ from cuzktui.model.snapshot import ProcessView
 ALL_SHARE = 0.9
 """A window that ran this share of its time ran, one that ran the rest waited; between the two it is cut. A process
 that was runnable at both ends of a window ran as far as it was let."""
+HARDLY_SHARE = 0.2
+"""A window that ran less although the process was runnable at both ends does not tell by itself: a writer that waits
+for a disk uses an eighth of a core and is often looked at as it copies."""
 FAULT_BYTES_PER_S = 100e6
 """Memory that is touched for the first time at less than this is heap growth beside other work."""
 FAULTS_PER_BUSY_S = 20_000.0
@@ -83,7 +86,7 @@ def readings(process: ProcessView, begin_ns: int, end_ns: int, taken: list[Inter
     waited = np.where(runs_after, waits[:-1], waits[1:])
     before = np.where(is_whole, busy, np.where(is_wait, waited, before))
     after = np.where(is_whole | is_wait, before, after)
-    is_untold = ran_before & runs_after & (share <= 1 - ALL_SHARE)
+    is_untold = ran_before & runs_after & (share <= HARDLY_SHARE)
     before[is_untold] = after[is_untold] = _UNTOLD
     marks = np.stack((first, cut.astype(np.int64)), axis=1).ravel()
     codes = _decided(np.stack((before, after), axis=1).ravel())

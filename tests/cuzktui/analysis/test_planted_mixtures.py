@@ -131,3 +131,14 @@ def test_mixed_causes_are_named_and_measured(
         wrong, again = judged(wrong)
         told += again
     assert not wrong, "\n".join(told)
+
+
+def test_the_score_tells_a_wrong_label_and_a_false_release() -> None:
+    plants = [Plant("sleep", 0, 500 * MS, 0), Plant("munmap_4k", 100 * MS, 300 * MS, 1 << 30)]
+    wait, release = Cause.SLEEPING, Cause.RELEASING
+    right = [(0, 100, wait), (100, 300, release), (300, 500, wait)]
+    late = [(0, 100, wait), (100, 450, release), (450, 500, wait)]
+    missed = [(0, 500, wait)]
+    told = [[Stretch(a * MS, b * MS, cause) for a, b, cause in seen] for seen in (right, late, missed)]
+    assert [mislabelled_ns(seen, plants) // MS for seen in told] == [0, 150, 200]
+    assert [false_release_ns(seen, plants) // MS for seen in told] == [0, 100, 0]
