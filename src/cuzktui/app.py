@@ -61,7 +61,8 @@ class ConsoleApp(App[int]):
         self.feed = Feed(source)
         self.demo_feed: Feed | None = None
         self.viewpoint = Viewpoint()
-        self.desk = Desk(control, post=self._post, say=self.say, trial_is_done=self._trial_done)
+        choice = self.options.choice or CHOICES[0]
+        self.desk = Desk(control, self._post, self.say, choice, trial_is_done=self._trial_done)
         self.graph, self.palette = self.options.graph, self.options.palette
         self.look = Look(styles(self.palette))
         self.main = MainScreen(self.look)

@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"cuzktui {__version__}")
     _add_console_options(parser)
+    _add_porep(parser)
     parser.set_defaults(run=_console)
     verbs = parser.add_subparsers(metavar="VERB")
     _add_prove(verbs)
@@ -81,11 +82,28 @@ def _add_prove(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--policy", choices=POLICIES, help="how host memory is given back (the prover's own: recycle)")
     parser.add_argument("--zkey", type=Path, metavar="FILE", help="prove this key's circuit, with --wtns")
     parser.add_argument("--wtns", type=Path, metavar="FILE", help="witness for --zkey")
+    _add_porep(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--export", type=Path, metavar="FILE", help="write a trace too; its name says which kind")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     _add_session_options(parser)
     parser.set_defaults(run=_prove)
+
+
+def _add_porep(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--c1", type=Path, metavar="FILE", help="prove the partitions of this PoRep C1 output")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="key for --c1: ours or .params (a test key)")
+
+
+def _porep(options: argparse.Namespace) -> dict[str, str]:
+    """The request's paths of a PoRep job; empty where none is named."""
+    if options.key is not None and options.c1 is None:
+        raise BadRequest("--key goes with --c1")
+    named = (("c1_path", options.c1), ("key_path", options.key))
+    for _, path in named:
+        if path is not None and not path.is_file():
+            raise BadRequest(f"{path}: there is no such file")
+    return {name: str(path.absolute()) for name, path in named if path is not None}
 
 
 def _add_experiment(verbs: argparse._SubParsersAction) -> None:
@@ -183,7 +201,7 @@ def _console(options: argparse.Namespace) -> int:
         return headless.prove(request, _spec(options, "headless"))
     from cuzktui import live
 
-    return live.console(_spec(options, "console"), options)
+    return live.console(_spec(options, "console"), options, _porep(options))
 
 
 def _attach(options: argparse.Namespace) -> int:
@@ -217,15 +235,16 @@ def _prove(options: argparse.Namespace) -> int:
     files = {
         name: str(path.absolute()) for name, path in (("zkey_path", options.zkey), ("wtns_path", options.wtns)) if path
     }
-    if bool(options.circuit) == bool(files) or len(files) == 1:
-        raise BadRequest("name a built-in circuit (e.g. sha256-chain:16), or --zkey FILE with --wtns FILE")
+    porep = _porep(options)
+    if [bool(options.circuit), bool(files), bool(porep)].count(True) != 1 or len(files) == 1:
+        raise BadRequest("name a built-in circuit (e.g. sha256-chain:16), --zkey FILE with --wtns FILE, or --c1 FILE")
     num_circuits = _circuits(options)
     if options.export:
         from cuzktui.export import SUFFIXES
 
         if options.export.suffix not in SUFFIXES:
             raise BadRequest(f"{options.export}: the name must end with one of {', '.join(SUFFIXES)}")
-    request = headless.Request(options.circuit, num_circuits, options.policy, files)
+    request = headless.Request(options.circuit, num_circuits, options.policy, files | porep)
     return headless.prove(
         request, _spec(options, "headless"), as_json=options.json, export_to=options.export, quiet=options.quiet
     )

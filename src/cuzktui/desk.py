@@ -41,8 +41,11 @@ CHOICES = (
 class Control(Protocol):
     """What a prover can be asked for; calls block and raise a ProverError with one sentence."""
 
-    def submit(self, circuit: str = "", num_circuits: int = 1, policy: Policy | str | None = None) -> str:
-        """Queues a job; its id."""
+    def submit(
+        self, circuit: str = "", num_circuits: int = 1, policy: Policy | str | None = None, *, c1_path: str = "",
+        key_path: str = "",
+    ) -> str:  # fmt: skip
+        """Queues a job of a built-in circuit, or of a PoRep C1 output; its id."""
 
     def cancel(self, job_id: str = "") -> bool:
         """Cancels a job, or the running one; whether there was one."""
@@ -70,6 +73,7 @@ class Desk:
     own_jobs: frozenset[str] = frozenset()
     pair: tuple[str, ...] = ()
     """Job ids of the pair asked for last."""
+    pair_choice: CircuitChoice = CHOICES[0]
     pair_is_wanted: bool = False
     """The second job of the pair is asked for once the first has ended."""
     lab: Laboratory = field(init=False)
@@ -127,6 +131,9 @@ class Desk:
         """Begins an experiment with the chosen circuit, unless jobs are in the way."""
         if self.lab.is_busy:
             return
+        if self.choice.files:
+            self.say("an experiment takes a built-in circuit: choose one with 1 to 5", "warning")
+            return
         if snapshot.running or snapshot.queued:
             self.say("an experiment needs the prover to itself: wait for its jobs, or cancel them", "warning")
             return
@@ -143,7 +150,7 @@ class Desk:
         """Asks for one proof of the chosen circuit."""
         choice, policy = self.choice, self.policy
         self.say(f"asked for {choice} with {policy.value}", "hint")
-        self.ask(lambda control: control.submit(choice.circuit, choice.num_circuits, policy), self._proving)
+        self.ask(lambda control: _submit(control, choice, policy), self._proving)
 
     def _proving(self, job_id: str) -> None:
         self.own_jobs |= {job_id}
@@ -153,9 +160,9 @@ class Desk:
     def prove_pair(self) -> None:
         """Asks for the first job of a pair; `follow` asks for the second."""
         choice, policy = self.choice, PAIR_POLICIES[0]
-        self.pair = ()
+        self.pair, self.pair_choice = (), choice
         self.say(f"pair: {choice} with {policy.value}, then with {PAIR_POLICIES[1].value}", "hint")
-        self.ask(lambda control: control.submit(choice.circuit, choice.num_circuits, policy), self._first_of_pair)
+        self.ask(lambda control: _submit(control, choice, policy), self._first_of_pair)
 
     def _first_of_pair(self, job_id: str) -> None:
         self.own_jobs |= {job_id}
@@ -173,8 +180,8 @@ class Desk:
         if first.outcome != "proved":
             self.say("the pair ends with its first job, which made no proof", "warning")
             return
-        circuit, count, policy = first.circuit, first.num_circuits, PAIR_POLICIES[1]
-        self.ask(lambda control: control.submit(circuit, count, policy), self._second_of_pair)
+        choice, policy = self.pair_choice, PAIR_POLICIES[1]
+        self.ask(lambda control: _submit(control, choice, policy), self._second_of_pair)
 
     def _second_of_pair(self, job_id: str) -> None:
         self.own_jobs |= {job_id}
@@ -212,3 +219,9 @@ class Desk:
         if not gaps:
             return ""
         return "x shows it without the gap" if max(gaps) >= SMALL_GAP_NS else "3 then x: the gap of a gigabyte"
+
+
+def _submit(control: Control, choice: CircuitChoice, policy: Policy) -> str:
+    if choice.files:
+        return control.submit("", 1, policy, **dict(choice.files))
+    return control.submit(choice.circuit, choice.num_circuits, policy)

@@ -15,20 +15,29 @@ DEMO_RECORDING = Path(__file__).parent / "demo" / "run.jsonl"
 """A real run, shipped with the package."""
 
 
-def console(spec: SessionSpec, options: argparse.Namespace) -> int:
+def console(spec: SessionSpec, options: argparse.Namespace, porep: dict[str, str] | None = None) -> int:
     """The live console of a session; returns its exit status.
+
+    Args:
+        porep: `c1_path`, and `key_path` where there is one: what `p` proves.
 
     Raises:
         NoTerminal: standard output cannot show it.
     """
     from cuzktui import app
     from cuzktui.options import Options
+    from cuzktui.widgets.view import CircuitChoice
 
+    choice = None
+    if porep:
+        choice = CircuitChoice(f"porep {Path(porep['c1_path']).name}", 1, tuple(porep.items()))
     session = Session(spec)
     try:
         code = app.run(
             session, control=session.control if session.can_submit else None, mouse=not options.no_mouse,
-            options=Options(graph=options.graph, recording=session.recording, demo=demo_source()),
+            options=Options(
+                graph=options.graph, choice=choice, recording=session.recording, demo=demo_source()
+            ),
         )  # fmt: skip
         if spec.keep_prover and spec.start_prover:
             print(f"the prover goes on; watch it again with: cuzktui attach --socket {session.address}")

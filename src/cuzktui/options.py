@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cuzktui.sources.base import Source
+from cuzktui.widgets.view import CircuitChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class Options:
     """auto | braille | block | ascii"""
     palette: str = "auto"
     """auto | dark | light | ansi"""
+    choice: CircuitChoice | None = None
+    """What `p` proves at first; None is the demo circuit."""
     recording: Path | None = None
     """The recording that is being written: what `e` exports."""
     is_read_only: bool = False

@@ -60,7 +60,8 @@ def _device(snapshot: Snapshot) -> str:
         return "no backend yet"
     if hello.backend and hello.backend != "cuda":
         return f"{hello.backend} ×{hello.cpu_count}" if hello.cpu_count else hello.backend
-    return hello.devices[0].replace("NVIDIA ", "") if hello.devices else hello.backend
+    name = hello.devices[0].replace("NVIDIA ", "") if hello.devices else ""
+    return name if name.startswith("cuda") else f"cuda {name}".rstrip()
 
 
 def _job_line(view: View) -> Words:

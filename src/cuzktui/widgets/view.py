@@ -19,10 +19,13 @@ class CircuitChoice:
     """What the keys p and x prove."""
 
     circuit: str
+    """A built-in circuit, or what the files are called on the screen."""
     num_circuits: int
+    files: tuple[tuple[str, str], ...] = ()
+    """`c1_path` and perhaps `key_path` of a PoRep job, whose circuits are its partitions."""
 
     def __str__(self) -> str:
-        return f"{self.circuit} ×{self.num_circuits}"
+        return self.circuit if self.files else f"{self.circuit} ×{self.num_circuits}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ def test_help_imports_neither_a_screen_nor_a_prover_nor_grpc():
     (["prove"], "name a built-in circuit"),
     (["prove", "cubic", "--zkey", "a", "--wtns", "b"], "name a built-in circuit"),
     (["prove", "--zkey", "a"], "name a built-in circuit"),
+    (["prove", "--key", "k"], "--key goes with --c1"),
+    (["prove", "--c1", "no-such-c1.json"], "no-such-c1.json: there is no such file"),
     (["prove", "cubic", "--circuits", "0"], "--circuits 0"),
     (["prove", "cubic", "--circuits", "x"], "invalid int"),
     (["prove", "cubic", "--policy", "sideways"], "sideways"),
