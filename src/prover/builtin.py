@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -70,7 +69,7 @@ class BuiltinWorkload:
             moved_bytes=assignment.nbytes,
         ):  # fmt: skip
             self.circuit.witness(
-                inputs, assignment, progress=_counter(run, Stage.WITNESS, circuit, self.num_wires, "wires"),
+                inputs, assignment, progress=run.counter(Stage.WITNESS, circuit, self.num_wires, "wires"),
                 check=run.check, threads=self.threads,
             )  # fmt: skip
 
@@ -82,19 +81,8 @@ class BuiltinWorkload:
         ):  # fmt: skip
             evaluate_abc(
                 r1cs, assignment, a, b, c, check=run.check, threads=self.threads,
-                progress=_counter(run, Stage.EVAL_ABC, circuit, self.num_constraints, "constraints"),
+                progress=run.counter(Stage.EVAL_ABC, circuit, self.num_constraints, "constraints"),
             )  # fmt: skip
         row = first_unsatisfied(r1cs, a, b, c, check=run.check, threads=self.threads)
         if row is not None:
             raise UnsatisfiedWitness(row, describe_row(r1cs, row))
-
-
-def _counter(run: Run, stage: Stage, circuit: int, total: int, unit: str) -> Callable[[int], None]:
-    done = 0
-
-    def add(step: int) -> None:
-        nonlocal done
-        done += step
-        run.progress(stage, min(done, total), total, unit, circuit=circuit)
-
-    return add

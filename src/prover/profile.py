@@ -50,7 +50,11 @@ class HostNeed:
 def measure(key: ProvingKey, assignment: U64) -> TailProfile:
     """The profile of one (num_wires, 4) Montgomery assignment."""
     one = np.array([(FR_MONT >> 64 * i) & (2**64 - 1) for i in range(FR_LIMBS)], np.uint64)
-    tail = assignment.any(axis=1) & (assignment != one).any(axis=1)
+    return of_tail(key, assignment.any(axis=1) & (assignment != one).any(axis=1))
+
+
+def of_tail(key: ProvingKey, tail: npt.NDArray[np.bool_]) -> TailProfile:
+    """The profile of a key whose tail wires are marked, (num_wires,)."""
     a, b, l = (_count(query, tail) for query in (key.a_query, key.b_g1_query, key.l_query))
     return TailProfile(int(tail.sum()), a, b, l)
 

@@ -97,6 +97,17 @@ class Run:
             )
         )  # fmt: skip
 
+    def counter(self, stage: wire.Stage, circuit: int, total: int, unit: str) -> Callable[..., None]:
+        """Progress of one circuit told by steps: call it with what was done since, and perhaps with what it was."""
+        done = 0
+
+        def add(step: int, what: str = "") -> None:
+            nonlocal done
+            done += step
+            self.progress(stage, min(done, total), total, unit, circuit=circuit, what=what)
+
+        return add
+
     def notice(self, text: str, level: str = "info") -> None:
         self.emit(wire.Notice(t_ns=now(), text=text, level=level, job_id=self.job_id))
 

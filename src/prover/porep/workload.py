@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from prover.builtin import KeySource
 from prover.errors import UnsatisfiedWitness
-from prover.keys import U64, ProvingKey, Query
+from prover.keys import U64, ProvingKey
 from prover.porep.circuit import StackedCircuit, build
 from prover.porep.vanilla import C1Output
 from prover.porep.witness import fill_witness
-from prover.profile import TailProfile
+from prover.profile import TailProfile, of_tail
 from prover.r1cs.evaluate import describe_row, evaluate_abc, first_unsatisfied
 from prover.run import Run
 from prover.wire import Stage
@@ -64,15 +62,10 @@ class PorepWorkload:
                 for first in stamp.wire0.tolist():
                     tail[first : first + template.num_wires] = False
 
-        def count(query: Query) -> int:
-            if query.wires is not None:
-                return int(tail[query.wires].sum())
-            return int(tail[query.first_wire : query.first_wire + len(query.points)].sum())
-
-        return TailProfile(int(tail.sum()), count(key.a_query), count(key.b_g1_query), count(key.l_query))
+        return of_tail(key, tail)
 
     def witness(self, circuit: int, assignment: U64, run: Run) -> None:
-        told = _teller(run, Stage.WITNESS, circuit, self.num_wires, "wires")
+        told = run.counter(Stage.WITNESS, circuit, self.num_wires, "wires")
         with run.span(
             "witness", stage=Stage.WITNESS, circuit=circuit, ops=self.num_wires, op="wire",
             moved_bytes=assignment.nbytes,
@@ -84,13 +77,13 @@ class PorepWorkload:
 
     def eval_abc(self, circuit: int, assignment: U64, a: U64, b: U64, c: U64, run: Run) -> None:
         r1cs = self.circuit.r1cs
-        told = _teller(run, Stage.EVAL_ABC, circuit, self.num_constraints, "constraints")
+        told = run.counter(Stage.EVAL_ABC, circuit, self.num_constraints, "constraints")
         with run.span(
             "eval_abc", stage=Stage.EVAL_ABC, circuit=circuit, ops=self.num_constraints, op="constraint",
             moved_bytes=sum(r1cs.nnz) * 32 + 3 * a.nbytes,
         ):  # fmt: skip
             evaluate_abc(
-                r1cs, assignment, a, b, c, check=run.check, threads=self.threads, progress=lambda rows: told(rows, "")
+                r1cs, assignment, a, b, c, check=run.check, threads=self.threads, progress=told
             )
         row = first_unsatisfied(r1cs, a, b, c, check=run.check, threads=self.threads)
         if row is not None:
@@ -115,14 +108,3 @@ def check_constraints(workload: PorepWorkload, run: Run) -> int:
         with run.stage(Stage.EVAL_ABC, i):
             workload.eval_abc(i, assignment, a, b, c, run)
     return workload.num_circuits * workload.num_constraints
-
-
-def _teller(run: Run, stage: Stage, circuit: int, total: int, unit: str) -> Callable[[int, str], None]:
-    done = 0
-
-    def add(step: int, what: str) -> None:
-        nonlocal done
-        done += step
-        run.progress(stage, min(done, total), total, unit, circuit=circuit, what=what)
-
-    return add
