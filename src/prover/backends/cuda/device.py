@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prover.backends.cuda import compile as compiler
-from prover.backends.cuda.failures import NoDevice, OutOfDeviceMemory, from_cupy
+from prover.backends.cuda.failures import DeviceLost, NoDevice, OutOfDeviceMemory, from_cupy
 from prover.backends.cuda.launch import Memory, pack
 
 LARGE_SHARED_BYTES = 48 * 1024
@@ -191,10 +191,11 @@ class Device:
         self._pinned.add(address)
 
     def unpin(self, address: int) -> None:
+        """Undoes `pin`; what a dead device had locked goes with the process, and is no error here."""
         if address not in self._pinned:
             return
         self._pinned.discard(address)
-        with self._translated():
+        with suppress(DeviceLost), self._translated():
             self._cupy.cuda.runtime.hostUnregister(address)
 
     def download(self, memory: Memory, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray:
@@ -281,9 +282,10 @@ class Device:
         return 100 * floor_s / taken_s if floor_s and taken_s > 0 else None
 
     def trim(self) -> None:
-        """Gives the pool's idle memory back to the card."""
-        self.synchronize()
-        self._pool.free_all_blocks()
+        """Gives the pool's idle memory back to the card; a dead device takes nothing back, and that is no error."""
+        with suppress(DeviceLost):
+            self.synchronize()
+            self._pool.free_all_blocks()
 
     @property
     def pool_bytes(self) -> tuple[int, int]:
