@@ -71,19 +71,12 @@ class FileWorkload:
             self.eval_abc(0, self._witness, a, b, c, run)
 
     def eval_abc(self, circuit: int, assignment: U64, a: U64, b: U64, c: U64, run: Run) -> None:
-        done = 0
-
-        def progress(step: int) -> None:
-            nonlocal done
-            done = min(done + step, self.num_constraints)
-            run.progress(Stage.EVAL_ABC, done, self.num_constraints, "constraints", circuit=circuit)
-
+        told = run.counter(Stage.EVAL_ABC, circuit, self.num_constraints, "constraints")
         evaluate = evaluate_rows if self._r1cs is None else evaluate_abc
         with run.span("eval_abc", stage=Stage.EVAL_ABC, circuit=circuit, ops=self.num_constraints, op="constraint"):
             evaluate(
-                self._r1cs or self._relation, assignment, a, b, c, progress=progress, check=run.check,
-                threads=self.threads,
-            )  # fmt: skip
+                self._r1cs or self._relation, assignment, a, b, c, progress=told, check=run.check, threads=self.threads
+            )
         if self._r1cs is None:
             return
         row = first_unsatisfied(self._r1cs, a, b, c, check=run.check, threads=self.threads)

@@ -1,17 +1,13 @@
-"""A program under observation, and a place to wait for events without sleeping."""
+"""A program under observation."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from prover import wire
 
 PROGRAM = Path(__file__).with_name("memory_program.py")
 
@@ -50,37 +46,3 @@ def program() -> Iterator[Program]:
     started = Program()
     yield started
     started.close()
-
-
-class Events:
-    """Takes events from any thread and waits for the one that is wanted."""
-
-    def __init__(self) -> None:
-        self.all: list[wire.Event] = []
-        self._new = threading.Condition()
-
-    def put(self, event: wire.Event) -> None:
-        with self._new:
-            self.all.append(event)
-            self._new.notify_all()
-
-    def wait(self, wanted: Callable[[wire.Event], bool], timeout_s: float = 20.0) -> wire.Event:
-        deadline, seen = time.monotonic() + timeout_s, 0
-        with self._new:
-            while True:
-                for event in self.all[seen:]:
-                    if wanted(event):
-                        return event
-                seen = len(self.all)
-                left = deadline - time.monotonic()
-                assert left > 0, f"no such event in {timeout_s} s; {seen} others came, the last: {self.all[-3:]}"
-                self._new.wait(left)
-
-    def of(self, kind: type) -> list:
-        with self._new:
-            return [event for event in self.all if isinstance(event, kind)]
-
-
-@pytest.fixture
-def events() -> Events:
-    return Events()

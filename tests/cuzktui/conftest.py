@@ -1,4 +1,4 @@
-"""Events that can be waited for."""
+"""Events that can be waited for without sleeping."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from prover import wire
+
+READINGS = wire.MemSample | wire.CpuSample | wire.HostSample
 
 
 class Events:
@@ -24,6 +26,7 @@ class Events:
             self._new.notify_all()
 
     def wait(self, wanted: Callable[[wire.Event], bool], timeout_s: float = 120.0, begin: int = 0) -> wire.Event:
+        """The first event from the `begin`-th on that is wanted, once it is there."""
         deadline, seen = time.monotonic() + timeout_s, begin
         with self._new:
             while True:
@@ -32,8 +35,8 @@ class Events:
                         return event
                 seen = max(begin, len(self.all))
                 left = deadline - time.monotonic()
-                told = [e for e in self.all if not isinstance(e, wire.MemSample | wire.CpuSample | wire.HostSample)]
-                assert left > 0, f"no such event in {timeout_s} s; the last others: {told[-4:]}"
+                told = [event for event in self.all if not isinstance(event, READINGS)]
+                assert left > 0, f"no such event in {timeout_s} s; {len(self.all)} others came, the last: {told[-4:]}"
                 self._new.wait(left)
 
     def of(self, kind: type) -> list:
