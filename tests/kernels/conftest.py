@@ -1,12 +1,22 @@
-"""The kernels compiled for the host once a session, and the launchers that run them."""
+"""The kernels compiled for the host and, where there is a GPU, for it, each once a session; and what launches them."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from emulated import Emulated, EmulatedCard, build
+from emulated import EmulatedCard, build
+from known_points import Points
+
+from prover.backends.cuda import compile as compiler
+from prover.backends.cuda.device import Device
+from prover.backends.cuda.launch import Launcher
+from prover.backends.cuda.msm import G1, G2
+from prover.errors import BackendError
+from prover.reference.groups import G1 as ORACLE_G1
+from prover.reference.groups import G2 as ORACLE_G2
 
 
 @pytest.fixture(scope="session")
@@ -17,10 +27,35 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def launcher(library: Path) -> Emulated:
-    return Emulated(library)
+def card(library: Path) -> EmulatedCard:
+    return EmulatedCard(library)
+
+
+@pytest.fixture(scope="session")
+def opened_gpu() -> Device:
+    """The first card of this host, every unit loaded."""
+    try:
+        device = Device()
+        device.load(compiler.compile_units([*compiler.UNITS, *compiler.PROBE_UNITS], device.architecture))
+    except BackendError as error:
+        pytest.skip(str(error))
+    return device
 
 
 @pytest.fixture
-def card(library: Path) -> EmulatedCard:
-    return EmulatedCard(library)
+def gpu(opened_gpu: Device) -> Iterator[Device]:
+    """The card, without the memory and the times of the test before."""
+    yield opened_gpu
+    opened_gpu.drain()
+    opened_gpu.trim()
+
+
+@pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
+def launcher(request: pytest.FixtureRequest) -> Launcher:
+    """The same laws hold for the host form of the kernels and on a card."""
+    return request.getfixturevalue("card" if request.param == "host" else "gpu")
+
+
+@pytest.fixture(scope="module", params=[(G1, ORACLE_G1), (G2, ORACLE_G2)], ids=["G1", "G2"])
+def known(request: pytest.FixtureRequest) -> Points:
+    return Points(*request.param)

@@ -6,49 +6,16 @@ import random
 
 import numpy as np
 import pytest
+from known_points import COUNT, mixed, run
 
 from prover.backends.cuda import sort
 from prover.backends.cuda.fixed_base import FixedBase
-from prover.backends.cuda.msm import G1, G2, Msm, bytes_per_entry, choose_window
+from prover.backends.cuda.msm import G1, Msm, bytes_per_entry, choose_window
 from prover.backends.cuda.ntt import field_array
 from prover.backends.cuda.sort import ScalarSource
 from prover.params import R
-from prover.reference.groups import G1 as ORACLE_G1
-from prover.reference.groups import G2 as ORACLE_G2
 
-RNG = random.Random(5)
-AWKWARD = [0, 1, R - 1, 2, R - 2, (R - 1) // 2, (R + 1) // 2, 1 << 254, (1 << 64) - 1]
-COUNT = 96
-
-
-class Points:
-    """Points of one group with known logarithms: infinity, equal and opposite ones among them."""
-
-    def __init__(self, curve, oracle) -> None:
-        self.curve, self.oracle = curve, oracle
-        stock = [RNG.randrange(1, R) for _ in range(20)]
-        stock += [R - x for x in stock[:6]] + [0, 0]
-        points = oracle.to_array([oracle.mul(oracle.generator, x) for x in stock])
-        picks = [RNG.randrange(len(stock)) for _ in range(COUNT)]
-        self.logs, self.points = [stock[i] for i in picks], points[np.array(picks)]
-
-    def expect(self, scalars: list[int], logs: list[int] | None = None) -> np.ndarray:
-        total = sum(a * b for a, b in zip(logs or self.logs, scalars, strict=False)) % R
-        return self.oracle.to_array([self.oracle.mul(self.oracle.generator, total)])[0]
-
-
-@pytest.fixture(scope="module", params=[(G1, ORACLE_G1), (G2, ORACLE_G2)], ids=["G1", "G2"])
-def known(request) -> Points:
-    return Points(*request.param)
-
-
-def run(launcher, known: Points, scalars: list[int], window: int | None = None, budget_bytes: int = 1 << 30):
-    source = ScalarSource(launcher.upload(field_array(scalars)), len(scalars))
-    return Msm(launcher, known.curve, budget_bytes).run(launcher.upload(known.points), source, window)
-
-
-def mixed(count: int) -> list[int]:
-    return [RNG.choice(AWKWARD) if RNG.random() < 0.4 else RNG.randrange(R) for _ in range(count)]
+RNG = random.Random(6)
 
 
 @pytest.mark.parametrize("window", [4, 5, 7, 8, 9, 10, 13])
@@ -74,13 +41,7 @@ def test_all_scalars_equal(launcher, known, scalar):
 
 
 def test_all_points_equal_or_opposite(launcher, known):
-    same = Points.__new__(Points)
-    same.curve, same.oracle = known.curve, known.oracle
-    k = next(i for i, log in enumerate(known.logs) if log)
-    same.points = np.repeat(known.points[k : k + 1], COUNT, 0)
-    minus = known.oracle.to_array([known.oracle.mul(known.oracle.generator, R - known.logs[k])])[0]
-    same.points[::3] = minus
-    same.logs = [R - known.logs[k] if i % 3 == 0 else known.logs[k] for i in range(COUNT)]
+    same = known.same()
     for scalars in ([5] * COUNT, mixed(COUNT)):
         assert (run(launcher, same, scalars, 4) == same.expect(scalars)).all()
 
@@ -88,9 +49,9 @@ def test_all_points_equal_or_opposite(launcher, known):
 def test_a_small_budget_takes_the_windows_in_groups_with_the_same_sum(launcher, known):
     scalars = mixed(COUNT)
     budget = 5 * COUNT * bytes_per_entry(known.curve)
-    launcher.launched.clear()
+    launcher.take_times()
     assert (run(launcher, known, scalars, 8, budget) == known.expect(scalars)).all()
-    assert launcher.launched.count("scatter_bins") == 7
+    assert [t.kernel for t in launcher.take_times()].count("scatter_bins") == 7
 
 
 def test_one_changed_scalar_changes_the_sum(launcher, known):
