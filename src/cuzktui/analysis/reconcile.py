@@ -1,15 +1,16 @@
 """Anonymous memory is taken apart: the baseline after warm-up, what the ledger knows, and what nobody explains.
 
-The baseline is what the process held beyond its ledger when its first job began synthesis, and from the second job on
-when the second one did: by then kernels, keys and page tables are warm. It is recorded once, so a leak that stays from
-job to job cannot hide in it.
+The baseline is what the process holds at rest, when no job has a buffer: recorded at the begin of each synthesis, the
+warming first job's only until there is a second, and lowered where less is held between jobs. It is never more than
+`SLACK_BYTES` above the least ever held at rest, so a leak that stays from job to job is shown in full.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuzktui.model.snapshot import JobView, Snapshot
+from cuzktui.model.ledger import Ledger
+from cuzktui.model.snapshot import JobView, ProcessView, Snapshot
 from prover.wire import Stage
 
 OFF_PERCENT = 3.0
@@ -84,29 +85,39 @@ def reconciled(snapshot: Snapshot, at_ns: int | None = None) -> Reconciled | Non
     if process is None or snapshot.hello is None or snapshot.hello.pid != process.pid or not len(told):
         return None
     at_ns = snapshot.t_ns if at_ns is None else at_ns
-    base_ns = _base_ns(snapshot, at_ns)
-    anon = process.memory.at(at_ns, "anon")
-    if base_ns is None or anon is None:
-        return None
-    before = process.memory.at(base_ns, "anon")
-    if before is None:
+    anon, baseline = process.memory.at(at_ns, "anon"), _baseline_bytes(process, snapshot, at_ns)
+    if anon is None or baseline is None:
         return None
     return Reconciled(
         at_ns=at_ns,
         anon_bytes=anon,
         ledger_bytes=told.at(at_ns, "host") or 0.0,
         reserved_bytes=told.at(at_ns, "allocated") or 0.0,
-        baseline_bytes=before - (told.at(base_ns, "host") or 0.0),
+        baseline_bytes=baseline,
         peak_bytes=float(process.peak_anon_bytes),
     )
 
 
-def _base_ns(snapshot: Snapshot, at_ns: int) -> int | None:
-    """When the baseline was recorded: at the synthesis of the second job of this prover, else of the first."""
-    process = snapshot.process
-    seen_ns = process.seen_ns if process is not None else 0
-    begins = [begin for job in snapshot.jobs if (begin := _synthesis_ns(job)) is not None and seen_ns <= begin <= at_ns]
-    return sorted(begins)[:2][-1] if begins else None
+def _baseline_bytes(process: ProcessView, snapshot: Snapshot, at_ns: int) -> float | None:
+    """What the process held at rest; None before the first synthesis."""
+    jobs = [(begin, job) for job in snapshot.jobs if (begin := _synthesis_ns(job)) is not None]
+    begins = sorted(begin for begin, _ in jobs if process.seen_ns <= begin <= at_ns)
+    rests = [own for begin in begins if (own := _bytes_at_rest(process, snapshot.ledger, begin)) is not None]
+    if not rests:
+        return None
+    least = min(rests[1:] or rests)
+    baseline = rests[-1] if rests[-1] <= least + SLACK_BYTES else least
+    if any(begin <= at_ns and (job.ended_ns is None or job.ended_ns > at_ns) for begin, job in jobs):
+        return baseline
+    now = _bytes_at_rest(process, snapshot.ledger, at_ns)
+    return baseline if now is None else min(baseline, now)
+
+
+def _bytes_at_rest(process: ProcessView, ledger: Ledger, at_ns: int) -> float | None:
+    """Anonymous memory beyond the idle pool; None while any other buffer is held, for it may be on its way out."""
+    anon = process.memory.at(at_ns, "anon")
+    host, pool = (ledger.series.at(at_ns, column) or 0.0 for column in ("host", "pool"))
+    return max(0.0, anon - pool) if anon is not None and host == pool else None
 
 
 def _synthesis_ns(job: JobView) -> int | None:

@@ -14,7 +14,7 @@ from cuzktui.analysis.reconcile import Reconciled, reconciled
 from cuzktui.collector.memory import MemorySampler
 from cuzktui.model.snapshot import Snapshot
 from prover import wire
-from prover.wire import Policy
+from prover.wire import Owner, Place, Policy
 
 TOTAL_BYTES, LEAK_BYTES = 1 << 30, 500_000_000
 
@@ -62,6 +62,60 @@ def test_warming_up_in_the_first_job_is_part_of_the_baseline_of_the_others() -> 
     events = [event for story in stories for event in story.build()]
     snapshot = analyse(with_leak(events, stories[0].synth_begin_ns + MS, LEAK_BYTES))
     assert [at_plateau(snapshot, story).is_off for story in stories] == [True, False, False]
+
+
+def row_of_jobs(count: int, **how: int) -> tuple[list[Story], list[wire.Event]]:
+    """Jobs one after another, each at rest for ten seconds before the next one."""
+    stories = [Story(job_id=f"job-{k}", begin_ns=START + 20 * k * S, **how) for k in range(count)]
+    return stories, [event for story in stories for event in story.build()]
+
+
+def test_a_heap_that_is_tidied_after_a_job_lowers_the_baseline() -> None:
+    stories, events = row_of_jobs(3)
+    at_ns = stories[1].end_ns + 200 * MS
+    snapshot = analyse(with_leak(events, at_ns, -16_000_000))
+    idle, last = reconciled(snapshot, at_ns + 100 * MS), at_plateau(snapshot, stories[2])
+    assert idle is not None and idle.unexplained_bytes == 0 and last.unexplained_bytes == pytest.approx(0, abs=1e6)
+    before = at_plateau(snapshot, stories[1])
+    assert before.baseline_bytes - idle.baseline_bytes == pytest.approx(16_000_000)
+
+
+def test_what_a_new_circuit_keeps_raises_the_baseline_by_no_more_than_is_let_pass() -> None:
+    stories, events = row_of_jobs(6)
+    for story in stories[2:]:
+        events = with_leak(events, story.synth_begin_ns - 10 * MS, 20_000_000)
+    snapshot = analyse(events)
+    found = [at_plateau(snapshot, story).unexplained_bytes for story in stories[2:]]
+    assert found == pytest.approx([0, 0, 0, 80_000_000], abs=1e6)
+
+
+def test_a_release_under_way_is_no_rest() -> None:
+    stories, events = row_of_jobs(3)
+    began_ns, gone_ns = stories[1].end_ns + 300 * MS, stories[2].synth_begin_ns - 50 * MS
+    events = with_leak(with_leak(events, began_ns, GB), gone_ns, -GB)
+    events += [
+        wire.BufferAllocated(
+            t_ns=began_ns, buffer_id=99, job_id="job-1", label="late", owner=Owner.ABC, place=Place.HOST, size_bytes=GB
+        ),
+        wire.BufferTouched(t_ns=began_ns, buffer_id=99, resident_bytes=GB),
+        wire.BufferReleased(
+            t_ns=gone_ns + 100 * MS, buffer_id=99, begin_ns=gone_ns - 50 * MS, size_bytes=GB, how="munmap"
+        ),
+    ]  # fmt: skip
+    found = at_plateau(analyse(sorted(events, key=lambda event: event.t_ns)), stories[2])
+    assert found.baseline_bytes == pytest.approx(0.3 * GB) and not found.is_off
+
+
+def test_the_baseline_found_live_is_the_one_found_afterwards() -> None:
+    stories, events = row_of_jobs(4)
+    events = with_leak(events, stories[1].end_ns + 200 * MS, -16_000_000)
+    events = with_leak(events, stories[3].synth_begin_ns - 10 * MS, 20_000_000)
+    looks = [at for story in stories for at in (story.inner_end_ns - 500 * MS, story.end_ns + 400 * MS)]
+    whole = analyse(events)
+    for at_ns in looks:
+        live = reconciled(analyse([event for event in events if event.t_ns <= at_ns]), at_ns)
+        after = reconciled(whole, at_ns)
+        assert live is not None and after is not None and live.baseline_bytes == after.baseline_bytes
 
 
 def test_a_ledger_that_claims_too_much_is_off_as_well() -> None:
