@@ -5,31 +5,23 @@ A watcher that does not keep up loses events and is told how many (`Dropped`); n
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
 from prover import wire
 from prover.run import now
+from prover.serve.watcher import URGENT, WATCHER_EVENTS, Line, Watcher
 from prover.wire import Policy, Stage
 
-WATCHER_EVENTS = 65_536
-"""Lines one watcher may leave unread: about 15 MB, or ten minutes of a busy proof."""
-BATCH_BYTES = 32_768
-GATHER_S = 0.01
-"""Each message takes the interpreter from the thread that launches kernels, so there are at most a hundred a second."""
 HISTORY_EVENTS = 4096
 """Stage marks kept of one job."""
 KEPT_TRACES = 8
 """Ended jobs whose marks are kept for a status page."""
-_CLOSED = None
 
-Line = bytes
 Mark = wire.StageBegan | wire.StageEnded | wire.InnerEnded | wire.OuterEnded | wire.JobPredicted
 
 
@@ -42,55 +34,6 @@ class Trace:
     """Stages begun and ended, the predicted peak, inner and outer clock, in order."""
     progress: dict[tuple[Stage, int | None], wire.Progress] = field(default_factory=dict)
     """The last of each stage and circuit."""
-
-
-class Watcher:
-    """One subscriber's bounded queue."""
-
-    def __init__(self, limit: int) -> None:
-        self._lines: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
-        self._limit, self._dropped, self._closed = limit, 0, False
-
-    def push(self, line: Line) -> None:
-        """Called under the hub's lock."""
-        if self._lines.qsize() >= self._limit:
-            self._dropped += 1
-            return
-        if self._dropped:
-            self._lines.put(wire.encode(wire.Dropped(t_ns=now(), count=self._dropped)))
-            self._dropped = 0
-        self._lines.put(line)
-
-    def close(self) -> None:
-        """Ends `lines` after what is queued; safe from any thread, any number of times."""
-        self._closed = True
-        self._lines.put(_CLOSED)
-
-    def lines(self) -> Iterator[Line]:
-        """Lines as they come, until the watcher is closed."""
-        while (line := self._lines.get()) is not _CLOSED:
-            yield line
-
-    def batches(self) -> Iterator[bytes]:
-        """Whole lines joined, up to BATCH_BYTES: what came within GATHER_S of the first."""
-        for line in self.lines():
-            time.sleep(GATHER_S)
-            batch, size_bytes = [line], len(line)
-            while size_bytes < BATCH_BYTES and not self._lines.empty():
-                more = self._lines.get()
-                if more is _CLOSED:
-                    self._lines.put(_CLOSED)
-                    break
-                batch.append(more)
-                size_bytes += len(more)
-            yield b"".join(batch)
-
-    def get(self, timeout_s: float) -> Line | None:
-        """The next line; None when the time is over or the watcher was closed."""
-        try:
-            return self._lines.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
 
 
 class Hub:
@@ -121,9 +64,9 @@ class Hub:
             event = msgspec.structs.replace(event, seq=self._seq)
             self._remember(event)
             if self._watchers:
-                line = wire.encode(event)
+                line, is_urgent = wire.encode(event), type(event) in URGENT
                 for watcher in self._watchers:
-                    watcher.push(line)
+                    watcher.push(line, is_urgent=is_urgent)
 
     def watch(self, limit: int = WATCHER_EVENTS) -> tuple[list[Line], Watcher]:
         """The present as lines (hello, state, past events with their own times), and a watcher of all that follows.
