@@ -1,6 +1,7 @@
 """The exhibit: a job with more than 37 GB of host buffers under each release policy, through service and collector.
 
 Usage: python benchmarks/gpu_exhibit.py run --out FOLDER       on the GPU host: jobs, recordings, cost of being watched
+       python benchmarks/gpu_exhibit.py pairs --out FOLDER     on the GPU host: the cost of being watched alone
        python benchmarks/gpu_exhibit.py report FOLDER          anywhere: results/gpu_exhibit.json and its Markdown
        python benchmarks/gpu_exhibit.py excerpt FILE JOB... -o OUT    a small recording of some jobs
 Policies take turns within a round, each round beginning with the next one; the first job warms up and does not count.
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -22,6 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+import watched_pairs
 from gpu_porep import machine, say
 
 from cuzktui.analysis import analyse
@@ -30,14 +31,12 @@ from cuzktui.analysis.trials import Spread, said, turns
 from cuzktui.collector.excerpt import excerpt
 from cuzktui.collector.reading import read_recording
 from cuzktui.headless import Received, Request, run_job
-from cuzktui.sources.control import ControlClient
 from cuzktui.sources.session import Session, SessionSpec
 from prover import wire
-from prover.proto import proving_pb2, proving_pb2_grpc
 
 RESULTS = Path(__file__).parent / "results"
 POLICIES = ("sync-4k", "async-4k", "sync-huge", "async-huge", "recycle")
-RAW = "exhibit.jsonl"
+RAW, PAIRS = "exhibit.jsonl", "pairs.json"
 COLUMNS = (
     ("page-fault s", "fault_s", 2), ("synth s", "synth_s", 2), ("inner s", "inner_s", 3), ("outer s", "outer_s", 3),
     ("gap s", "gap_s", 3), ("release GB/s", "release_GB_per_s", 1), ("peak GB", "peak_GB", 2),
@@ -91,80 +90,31 @@ def run(options: argparse.Namespace) -> None:
         (out / RAW).unlink()
     say("prover's last words:", last_words)
     if options.pairs:
-        facts["watched"] = watch_cost(options)
-        say(json.dumps(facts["watched"]))
+        facts["watched"] = watch_cost(options, facts["machine"])
     (out / "exhibit_facts.json").write_text(json.dumps(facts, indent=1))
 
 
-def watch_cost(options: argparse.Namespace) -> dict[str, object]:
+def pairs(options: argparse.Namespace) -> None:
+    """What being watched costs, alone: `pairs.json` in the folder, the machine first."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    told = machine()
+    say(json.dumps(told))
+    facts = watch_cost(options, told)
+    say(json.dumps({name: value for name, value in facts.items() if name != "raw"}))
+
+
+def watch_cost(options: argparse.Namespace, told: dict[str, object]) -> dict[str, object]:
     """The same small job again and again on one prover, in pairs: with a collector and without."""
-    import grpc
 
-    folder = Path(tempfile.mkdtemp(prefix="cz"))
-    address = folder / "p.sock"
-    serve = [sys.executable, "-m", "prover", "serve", "--socket", str(address), "--backend", options.backend]
-    prover = subprocess.Popen([*serve, "--owner-pid", str(os.getpid())], stdin=subprocess.DEVNULL)
-    control = ControlClient(str(address), "benchmark")
-    pairs: list[dict[str, float]] = []
-    collector_cpu_s = collector_wall_s = 0.0
-    try:
-        control.wait_listening(30)
-        engine = proving_pb2_grpc.ProvingEngineStub(grpc.insecure_channel(f"unix:{address}"))
+    def after_pair(facts: dict[str, object]) -> None:
+        say(watched_pairs.line(facts))
+        watched_pairs.write(options.out / PAIRS, told, facts)
 
-        def job() -> float:
-            began = time.perf_counter()
-            job_id = control.submit(options.pair_circuit, options.pair_circuits, "recycle")
-            request = proving_pb2.AwaitProofRequest(job_id=job_id, timeout_ms=300_000)
-            reply = engine.AwaitProof(request, timeout=310)
-            assert reply.status == proving_pb2.AwaitProofResponse.COMPLETED, reply.error_message
-            return (time.perf_counter() - began) * 1e3
-
-        for _ in range(2):
-            job()
-        for number in range(options.pairs):
-            if time.monotonic() > options.pairs_until:
-                break
-            pair = {}
-            for watched in (number % 2 == 0, number % 2 != 0):
-                if not watched:
-                    pair["unwatched_ms"] = job()
-                    continue
-                command = [sys.executable, "-m", "cuzktui.collector", "--owned", "--prover-socket", str(address)]
-                command += ["--pid", str(prover.pid), "--record", str(folder / f"watched{number}.jsonl")]
-                pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-                with subprocess.Popen(command, **pipes) as collector:  # type: ignore[call-overload]
-                    assert collector.stdin and collector.stdout
-                    collector.stdout.readline()
-                    drain = subprocess.Popen(["cat"], stdin=collector.stdout, stdout=subprocess.DEVNULL)
-                    time.sleep(0.3)
-                    cpu, began = cpu_s(collector.pid), time.monotonic()
-                    pair["watched_ms"] = job()
-                    collector_cpu_s += cpu_s(collector.pid) - cpu
-                    collector_wall_s += time.monotonic() - began
-                    collector.stdin.close()
-                    collector.wait(10)
-                    drain.wait(10)
-            pairs.append(pair)
-    finally:
-        control.close()
-        prover.terminate()
-        prover.wait(30)
-    logs = [math.log(p["watched_ms"] / p["unwatched_ms"]) for p in pairs]
-    mean, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
-    t = next(t for least, t in ((20, 2.093), (10, 2.262), (5, 2.776), (0, 12.706)) if len(logs) >= least)
-    return {
-        "circuit": options.pair_circuit, "circuits": options.pair_circuits, "pairs": len(pairs),
-        "unwatched_ms_median": statistics.median(p["unwatched_ms"] for p in pairs),
-        "watched_ms_median": statistics.median(p["watched_ms"] for p in pairs),
-        "ratio": math.exp(mean), "ratio_95": [math.exp(mean - t * error), math.exp(mean + t * error)],
-        "collector_core_percent": 100 * collector_cpu_s / collector_wall_s, "raw": pairs,
-    }  # fmt: skip
-
-
-def cpu_s(pid: int) -> float:
-    """User and system time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    job = watched_pairs.Job(
+        options.pair_circuit, options.pair_circuits, pairs=options.pairs, until_s=options.pairs_until
+    )
+    serve = [sys.executable, "-m", "prover", "serve", "--backend", options.backend]
+    return watched_pairs.measure(serve, job, [], after_pair)
 
 
 # --- anywhere ---
@@ -198,12 +148,18 @@ def report(options: argparse.Namespace) -> None:
     result = {
         "machine": facts["machine"], "circuit": facts["circuit"], "circuits": facts["circuits"],
         "host_buffers_bytes": max(int(row["buffers_bytes"]) for row in rows), "policies": table, "runs": rows,
-        "watched": facts.get("watched"), "nvml": nvml(events), "doctor": facts["doctor"],
+        "watched": watched(options.folder, facts), "nvml": nvml(events), "doctor": facts["doctor"],
         "notes": options.note,
     }  # fmt: skip
     (RESULTS / "gpu_exhibit.json").write_text(json.dumps(result, indent=1) + "\n")
     (RESULTS / "gpu_exhibit.md").write_text(markdown(result))
     print(markdown(result))
+
+
+def watched(folder: Path, facts: dict[str, object]) -> object:
+    """What being watched costs: measured with the exhibit, or alone into the same folder."""
+    alone = folder / PAIRS
+    return facts.get("watched") or (json.loads(alone.read_text()) if alone.exists() else None)
 
 
 def measured(events: list[wire.Event], job_id: str, figures: dict[str, object]) -> dict[str, object]:
@@ -258,11 +214,11 @@ def markdown(result: dict) -> str:
         cells = [said(Spread(**row[name]) if row[name] else None, 1, digits) for _, name, digits in COLUMNS]
         lines.append(f"| {policy} | {row['runs']} | " + " | ".join(cells) + " |")
     if result["watched"]:
-        w = result["watched"]
-        low, high = w["ratio_95"]
-        lines += ["", f"Watched against unwatched, {w['pairs']} pairs of {w['circuit']} × {w['circuits']}: ratio "
-                  f"{w['ratio']:.4f} (95 %: {low:.4f} to {high:.4f}); the collector takes "
-                  f"{w['collector_core_percent']:.1f} % of a core."]  # fmt: skip
+        job, wall = result["watched"]["job"], result["watched"]["watched_over_alone"]["wall_ms"]
+        low, high = wall["ratio_95"]
+        lines += ["", f"Watched against unwatched, {wall['pairs']} pairs of {job['circuit']} × {job['circuits']}: "
+                  f"ratio {wall['ratio']:.4f} (95 %: {low:.4f} to {high:.4f}); the collector takes "
+                  f"{result['watched']['collector_core_percent']:.1f} % of a core."]  # fmt: skip
     return "\n".join([*lines, *(line for note in result["notes"] for line in ("", note)), ""])
 
 
@@ -285,11 +241,16 @@ def main() -> None:
     on_host.add_argument("--pool", default="48GiB")
     on_host.add_argument("--key-in-memory", action="store_true", help="needs CUZKTUI_CACHE_DIR")
     on_host.add_argument("--seconds", type=float, default=3600, help="no job begins that would end later")
-    on_host.add_argument("--pairs", type=int, default=0, help="also measure what being watched costs")
-    on_host.add_argument("--pair-circuit", default="sha256-chain:160")
-    on_host.add_argument("--pair-circuits", type=int, default=4)
-    on_host.add_argument("--pairs-seconds", type=float, default=3600)
     on_host.set_defaults(run=run)
+    alone = verbs.add_parser("pairs")
+    alone.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
+    alone.add_argument("--backend", default="cuda")
+    alone.set_defaults(run=pairs, seconds=0)
+    for verb, count in ((on_host, 0), (alone, 40)):
+        verb.add_argument("--pairs", type=int, default=count, help="of jobs watched and not; 0: none")
+        verb.add_argument("--pair-circuit", default="sha256-chain:160")
+        verb.add_argument("--pair-circuits", type=int, default=10)
+        verb.add_argument("--pairs-seconds", type=float, default=3600, help="no pair begins later")
     told = verbs.add_parser("report")
     told.add_argument("folder", type=Path)
     told.add_argument("--note", action="append", default=[], help="a sentence that belongs under the table")
@@ -300,7 +261,7 @@ def main() -> None:
     small.add_argument("-o", "--output", type=Path, required=True)
     small.set_defaults(run=cut)
     options = parser.parse_args()
-    if options.run is run:
+    if options.run in (run, pairs):
         options.until = time.monotonic() + options.seconds
         options.pairs_until = time.monotonic() + options.seconds + options.pairs_seconds
     options.run(options)
