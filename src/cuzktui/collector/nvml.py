@@ -1,7 +1,9 @@
 """NVML may be absent, refuse any call, hang or lose the device: a reading is then None, and the reason is said.
 
-Only the collector loads the driver library, and in threads of its own, so that no fault of it reaches the console. PCIe
-throughput blocks for 20 ms and has its own slow lane.
+Only the collector loads the driver library, and in threads of its own, so that no fault of it reaches the console.
+Utilisation, memory and power are asked for five times a second, what changes slowly once a second, and whatever the
+driver takes its time for less often: a prover that allocates or pins memory waits for the same driver. PCIe throughput
+blocks for 20 ms and has its own lane.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +19,10 @@ from prover import wire
 from prover.run import now
 
 PERIOD_S = 0.2
+SLOW_PERIOD_NS = 1_000_000_000
 PCIE_PERIOD_S = 1.0
+COST_FACTOR, MAX_PAUSE_S = 50, 5.0
+"""Each round of questions is followed by a pause of so many times its length, within reason."""
 RETRY_S = 5.0
 NOT_AVAILABLE = (1 << 64) - 1
 """NVML_VALUE_NOT_AVAILABLE: what the driver writes for a number it does not have (WSL, MIG, unified memory)."""
@@ -33,8 +39,20 @@ def load_pynvml() -> ModuleType:
     return importlib.import_module("pynvml")
 
 
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Readings of one device that are kept for a second."""
+
+    t_ns: int
+    process_bytes: int | None
+    temperature_c: int | None
+    sm_mhz: int | None
+    mem_mhz: int | None
+    throttle: str | None
+
+
 class GpuSampler(threading.Thread):
-    """Reads every device five times a second.
+    """Reads every device.
 
     Args:
         put: takes `GpuSample`, `SourceChanged` and `Notice`; must not block.
@@ -54,6 +72,7 @@ class GpuSampler(threading.Thread):
         self._nvml: Any = None
         self._handles: list[tuple[int, Any, str]] = []
         self._pcie: dict[int, tuple[int | None, int | None]] = {}
+        self._slow: dict[int, Slow] = {}
         self._told = ""
         self._verdict = threading.Event()
         self.devices: list[str] = []
@@ -89,20 +108,18 @@ class GpuSampler(threading.Thread):
                 self._close()
                 self._halt.wait(RETRY_S)
             else:
-                # A driver that answers slowly is asked less often, so that watching stays cheap.
-                self._halt.wait(max(PERIOD_S, 4 * (now() - begin) / 1e9))
+                self._halt.wait(_pause_s(PERIOD_S, now() - begin))
         self._close()
 
     def read(self, index: int, handle: Any, name: str) -> wire.GpuSample:
         """One device's sample; `error` is set when the device itself is gone."""
-        nvml = self._nvml
         errors: list[str] = []
 
         def ask(function: str, *arguments: Any) -> Any:
             if errors:
                 return None
             try:
-                value = getattr(nvml, function)(handle, *arguments)
+                value = getattr(self._nvml, function)(handle, *arguments)
             except Exception as error:
                 if _is_lost(error):
                     errors.append(_text(error))
@@ -111,21 +128,28 @@ class GpuSampler(threading.Thread):
 
         rates = ask("nvmlDeviceGetUtilizationRates")
         memory = ask("nvmlDeviceGetMemoryInfo")
-        processes = ask("nvmlDeviceGetComputeRunningProcesses")
         power_mw = _number(ask("nvmlDeviceGetPowerUsage"))
-        bits = ask("nvmlDeviceGetCurrentClocksEventReasons")
-        if bits is None:
-            bits = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
-        sm_mhz, mem_mhz = _number(ask("nvmlDeviceGetClockInfo", 1)), _number(ask("nvmlDeviceGetClockInfo", 2))
-        temperature = _number(ask("nvmlDeviceGetTemperature", 0))
+        slow = self._slow.get(index)
+        if slow is None or errors or now() - slow.t_ns >= SLOW_PERIOD_NS:
+            slow = self._slow[index] = self._read_slow(ask)
         rx, tx = self._pcie.get(index, (None, None))
         return wire.GpuSample(
             t_ns=now(), device=index, name=name, util_percent=_number(getattr(rates, "gpu", None)),
             mem_used_bytes=_number(getattr(memory, "used", None)),
             mem_total_bytes=_number(getattr(memory, "total", None)),
-            process_bytes=self._process_bytes(processes), power_w=None if power_mw is None else power_mw / 1000,
-            temperature_c=temperature, sm_mhz=sm_mhz, mem_mhz=mem_mhz, pcie_rx_bytes_per_s=rx, pcie_tx_bytes_per_s=tx,
-            throttle=_slowdown(bits), error=errors[0] if errors else "",
+            process_bytes=slow.process_bytes, power_w=None if power_mw is None else power_mw / 1000,
+            temperature_c=slow.temperature_c, sm_mhz=slow.sm_mhz, mem_mhz=slow.mem_mhz, pcie_rx_bytes_per_s=rx,
+            pcie_tx_bytes_per_s=tx, throttle=slow.throttle, error=errors[0] if errors else "",
+        )  # fmt: skip
+
+    def _read_slow(self, ask: Callable[..., Any]) -> Slow:
+        bits = ask("nvmlDeviceGetCurrentClocksEventReasons")
+        if bits is None:
+            bits = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+        return Slow(
+            now(), self._process_bytes(ask("nvmlDeviceGetComputeRunningProcesses")),
+            _number(ask("nvmlDeviceGetTemperature", 0)), _number(ask("nvmlDeviceGetClockInfo", 1)),
+            _number(ask("nvmlDeviceGetClockInfo", 2)), _slowdown(bits),
         )  # fmt: skip
 
     def _process_bytes(self, processes: Any) -> int | None:
@@ -169,6 +193,7 @@ class GpuSampler(threading.Thread):
     def _close(self) -> None:
         self._handles.clear()
         self._pcie.clear()
+        self._slow.clear()
         try:
             if self._nvml is not None:
                 self._nvml.nvmlShutdown()
@@ -183,9 +208,12 @@ class GpuSampler(threading.Thread):
         self._verdict.set()
 
     def _read_pcie_slowly(self) -> None:
-        while not self._halt.wait(PCIE_PERIOD_S):
+        pause_s = PCIE_PERIOD_S
+        while not self._halt.wait(pause_s):
+            begin = now()
             for index, handle, _ in tuple(self._handles):
                 self._pcie[index] = (self._pcie_rate(handle, 1), self._pcie_rate(handle, 0))
+            pause_s = _pause_s(PCIE_PERIOD_S, now() - begin)
 
     def _pcie_rate(self, handle: Any, counter: int) -> int | None:
         try:
@@ -193,6 +221,11 @@ class GpuSampler(threading.Thread):
         except Exception:
             return None
         return None if value is None else value * 1024
+
+
+def _pause_s(least_s: float, cost_ns: int) -> float:
+    """How long a driver is left alone after questions that took so long."""
+    return max(least_s, min(COST_FACTOR * cost_ns / 1e9, MAX_PAUSE_S))
 
 
 def _number(value: Any) -> int | None:

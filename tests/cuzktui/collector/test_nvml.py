@@ -166,6 +166,51 @@ def test_a_lost_device_is_reported_and_taken_up_again_when_it_is_back(watch, eve
     assert driver.inits >= 2
 
 
+def counted(answers: dict[str, int], **faults: object) -> FakeNvml:
+    """A driver that counts how often it is asked what."""
+
+    def counting(name: str):
+        def call(*arguments: object) -> object:
+            answers[name] = answers.get(name, 0) + 1
+            given = faults.get(name, GOOD[name])
+            return given(*arguments) if callable(given) else given
+
+        return call
+
+    return FakeNvml(**{name: counting(name) for name in GOOD})
+
+
+def test_what_changes_slowly_is_asked_for_once_while_the_rest_is_read_many_times(watch, events):
+    answers: dict[str, int] = {}
+    watch(lambda: counted(answers))
+    events.wait(lambda e: is_gpu(e) and len(events.of(wire.GpuSample)) >= 20)
+    for name in ("ComputeRunningProcesses", "Temperature", "CurrentClocksEventReasons"):
+        assert answers[f"nvmlDeviceGet{name}"] == 2, "once a device"
+    assert answers["nvmlDeviceGetUtilizationRates"] >= 20
+    assert {e.process_bytes for e in events.of(wire.GpuSample)} == {40 << 30}
+
+
+def test_what_changes_slowly_is_asked_for_again_after_its_time(watch, events, monkeypatch):
+    monkeypatch.setattr(module, "SLOW_PERIOD_NS", 1_000_000)
+    heat = iter(range(30, 1000))
+    watch(lambda: FakeNvml(nvmlDeviceGetTemperature=lambda handle, sensor: next(heat)))
+    events.wait(lambda e: is_gpu(e) and (e.temperature_c or 0) >= 35)
+
+
+def test_a_driver_that_answers_slowly_is_asked_less_often(watch, events):
+    waiting = threading.Event()
+    watch(lambda: FakeNvml(nvmlDeviceGetPowerUsage=lambda handle: waiting.wait(0.005) or 412_000))
+    events.wait(lambda e: is_gpu(e) and e.device == 1 and len(events.of(wire.GpuSample)) >= 6)
+    first, second, *_ = (e.t_ns for e in events.of(wire.GpuSample) if e.device == 0)
+    assert second - first >= 0.9 * module.COST_FACTOR * 10e6
+
+
+def test_no_pause_is_longer_than_the_longest():
+    assert module._pause_s(0.2, 100_000) == 0.2
+    assert module._pause_s(0.2, 10_000_000) == 0.5
+    assert module._pause_s(1.0, 3_000_000_000) == module.MAX_PAUSE_S
+
+
 def test_a_hanging_driver_holds_up_nobody_else(watch, events):
     release = threading.Event()
     sampler = watch(lambda: FakeNvml(nvmlDeviceGetCount=lambda: release.wait(30) or 0))
