@@ -1,0 +1,74 @@
+"""Breaks its own process's use of a GPU in one way and says what came of it; a broken context dies with the process.
+
+Usage: python card_faults.py lost | image
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from proving import BLINDING, with_new_key
+
+from prover.arena import Arena
+from prover.backends.cuda import compile as compiler
+from prover.backends.cuda.backend import CudaBackend
+from prover.backends.cuda.device import Device
+from prover.errors import ProverError
+from prover.jobs import Prover
+from prover.run import silent
+from prover.wire import Policy
+
+
+class Nowhere:
+    """Memory that no card has."""
+
+    address, size_bytes = 4096, 1 << 20
+
+
+def lose() -> None:
+    """A right proof, one whose kernels read an illegal address, one after that, and the end of the prover."""
+    backend = CudaBackend()
+    backend.warm_up(silent())
+    arena = Arena(lambda _event: None, pinner=backend.pinner)
+    prover, workload = Prover(backend, arena), with_new_key("poseidon-merkle:1")
+    load_key = backend.load_key
+
+    def broken(key, run):
+        made = load_key(key, run)
+        made.h = Nowhere()
+        return made
+
+    for policy in (Policy.RECYCLE, Policy.SYNC_HUGE, Policy.ASYNC_4K):
+        began = time.perf_counter()
+        try:
+            print("verified", prover.run_job(workload, policy, silent(), blinding=BLINDING).verified)
+            prover.evict()
+            backend.load_key = broken
+        except ProverError as error:
+            print(f"{type(error).__name__} after {time.perf_counter() - began:.1f} s: {error}")
+    prover.close()
+    print("left", len(arena.live_buffers()), "buffers and", arena.pending_bytes, "bytes")
+
+
+def load_wrong_images() -> None:
+    """Kernels of another architecture, and none at all behind the first bytes of a file."""
+    device = Device()
+    other = "90" if device.architecture.startswith("8") else "80"
+    with TemporaryDirectory() as folder:
+        damaged = Path(folder) / "damaged.cubin"
+        damaged.write_bytes(compiler.ELF_MAGIC + bytes(1000))
+        for images in (compiler.compile_units(["scalars"], other), [compiler.Image("scalars", damaged, 0.0, "")]):
+            broken = Device()
+            try:
+                broken.load(images)
+                broken.launch("scalar_digits", 1, 128)
+                print("launched")
+            except ProverError as error:
+                print(f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    {"lost": lose, "image": load_wrong_images}[sys.argv[1]]()
