@@ -3,8 +3,9 @@
 // N = N1 N2 N3 (up to four factors). Pass p transforms digit i_p for all columns at once and multiplies by a table of
 // inter-pass twiddles, into which powers of a coset shift and 1/N are folded; the last pass writes every column to its
 // natural place, K = k1 + N1 k2 + N1 N2 k3. Inside a pass: radix-4 steps (one of radix 2 at the end), decimation in
-// frequency; four elements a thread at a time leave registers for 24 warps an SM, which radix 8 does not. Source of the decomposition: Bailey 1990 (the four-step method), applied twice.
-#include "field.cuh"
+// frequency; four elements a thread at a time leave registers for 24 warps an SM, which radix 8 does not. Values stay below
+// 2r until the last pass. Source of the decomposition: Bailey 1990 (the four-step method), applied twice.
+#include "lazy.cuh"
 
 namespace cuzk {
 
@@ -17,52 +18,23 @@ CUZK_INLINE Fr power(Fr base, u64 exponent) {
     return result;
 }
 
-// Values inside a transform are below 2r: products need no final subtraction then, and sums are kept there by 2r.
-CUZK_INLINE Fr twice_modulus() {
-    return {{0x00000002, 0xfffffffe, 0xfffcb7fd, 0xa77b4805, 0x1343b00a, 0x6673b010, 0x533afa90, 0xe7db4ea6}};
-}
-
-// (a, b) becomes (a + b, a - b), all below 2r.
-CUZK_INLINE void butterfly(Fr& a, Fr& b) {
-#if defined(__CUDA_ARCH__)
-    Fr difference, sum;
-    add_masked(difference.v, twice_modulus().v, sub_limbs(difference.v, a.v, b.v));
-    // a - (2r - b) does not fit 256 bits as a + b might: its borrow says that a + b is below 2r.
-    Fr complement;
-    sub_limbs(complement.v, twice_modulus().v, b.v);
-    add_masked(sum.v, twice_modulus().v, sub_limbs(sum.v, a.v, complement.v));
-    a = sum, b = difference;
-#else
-    const Wide<FrParams> x(a), y(b), m(twice_modulus());
-    Wide<FrParams> difference(a), sum(a);
-    if (sub_wide(difference, x, y)) add_wide(difference, difference, m);
-    sub_wide(sum, m, y);
-    if (sub_wide(sum, x, sum)) add_wide(sum, sum, m);
-    a = sum.narrow(), b = difference.narrow();
-#endif
-}
-
-// The canonical value of one below 2r.
-CUZK_INLINE Fr settle(Fr a) {
-    subtract_once(a);
-    return a;
-}
-
 // DFT of 4: output q is left in x[bit-reversed q]; w4 is a primitive 4th root.
-CUZK_INLINE void dft4(Fr (&x)[4], const Fr& w4) {
+CUZK_INLINE void dft4(Fr (&x)[4], const Constant& w4) {
     butterfly(x[0], x[2]), butterfly(x[1], x[3]);
-    x[3] = mul_lazy(w4, x[3]);
+    x[3] = mul_constant(w4, x[3]);
     butterfly(x[0], x[1]), butterfly(x[2], x[3]);
 }
 
+constexpr u32 log_tile = 11, far = 1 << log_tile;  // elements a block holds; four columns of 2^9 rows fill whole lines
+
 // Shared memory holds an element's halves in two planes `far` apart, so that neighbours load 16 bytes without conflicts.
-CUZK_INLINE void put(Quad* plane, u32 far, u32 at, const Fr& value) {
-    plane[at] = {value.v[0], value.v[1], value.v[2], value.v[3]};
-    plane[at + far] = {value.v[4], value.v[5], value.v[6], value.v[7]};
+CUZK_INLINE void put(Quad* place, const Fr& value) {
+    place[0] = {value.v[0], value.v[1], value.v[2], value.v[3]};
+    place[far] = {value.v[4], value.v[5], value.v[6], value.v[7]};
 }
 
-CUZK_INLINE Fr get(const Quad* plane, u32 far, u32 at) {
-    const Quad low = plane[at], high = plane[at + far];
+CUZK_INLINE Fr get(const Quad* place) {
+    const Quad low = place[0], high = place[far];
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
@@ -81,22 +53,25 @@ CUZK_INLINE u64 source_of(u32 g, u32 is_last, u32 log_rows, u32 log_columns, u32
 
 using namespace cuzk;
 
-// One pass over 2^log_rows rows of 2^log_columns columns. A block has 2^log_tile elements in shared memory: all rows of
-// some columns; its threads take four at a time. `from` and `to` may be the same but in a last pass of several; batch y is
+// One pass over 2^log_rows rows of 2^log_columns columns. A block has up to 2^log_tile elements in shared memory: all rows
+// of some columns, no more columns than threads; these take four elements at a time. `from` and `to` may be the same but in a last pass of several; batch y is
 // batch_stride elements further on. Rows of a column lie 2^log_stride apart; the last pass reads rows side by side and
-// has log_first, log_second = log N1, log N2 of the digits before it. roots: 2^log_rows powers of the pass's root.
-// row_factors: null, or a factor for each row, applied on the way in (row_factors_last = 0) or out (1). twiddles: null, or
-// 2^(log_rows + log_stride) inter-pass factors.
-CUZK_KERNEL(128, 6)
-ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u32 log_columns, u32 log_stride,
-         u32 log_first, u32 log_second, u32 is_last, const Fr* roots, const Fr* row_factors, u32 row_factors_last,
-         const Fr* twiddles) {
+// has log_first, log_second = log N1, log N2 of the digits before it. roots: 2^log_rows powers of the pass's root; w4: a
+// quarter of the way through them. row_factors: null, or a factor for each row, applied on the way in (row_factors_last = 0) or out (1). twiddles: null, or
+// 2^(log_rows + log_stride) inter-pass factors in Montgomery form.
+CUZK_KERNEL(256, 3)
+ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_rows, u32 log_columns, u32 log_stride, u32 log_first,
+         u32 log_second, u32 is_last, const Constant* roots, const Constant w4, const Constant* row_factors,
+         u32 row_factors_last, const Fr* twiddles) {
     CUZK_DYNAMIC_SHARED(plane);
     from += blockIdx.y * batch_stride, to += blockIdx.y * batch_stride;
-    const u32 rows = 1u << log_rows, far = 1u << log_tile;
+    const u32 rows = 1u << log_rows;
     const u32 log_wide = log_tile - log_rows < log_columns ? log_tile - log_rows : log_columns, wide = 1u << log_wide;
     const u32 quads = rows / 4 << log_wide;  // butterflies of radix 4 in this block
-    const u32 first_column = blockIdx.x << log_wide;
+    // Threads are a multiple of the columns, so each stays with one.
+    const u32 column = threadIdx.x & (wide - 1), g = (blockIdx.x << log_wide) + column;
+    const Fr* source = from + source_of(g, is_last, log_rows, log_columns, log_stride, log_first, log_second);
+    const u32 log_step = is_last ? 0 : log_stride;
 
     u32 done = 0;  // log of the radices so far
 #pragma unroll 1
@@ -106,33 +81,30 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u
 #pragma unroll 1
         for (u32 item = threadIdx.x; item < quads; item += blockDim.x) {
             // `low` decides the twiddles and varies slowest, so that the warps that have none skip their products.
-            const u32 column = item & (wide - 1), group = item >> log_wide;
+            const u32 group = item >> log_wide;
             const u32 low = group >> done, row = ((group & ((1u << done) - 1)) << (span + 2)) + low;
-            const u32 at = (row << log_wide) + column, apart = wide << span;
+            const u32 apart = wide << span;
+            Quad* place = plane + (row << log_wide) + column;
             Fr x[4];
             if (done == 0) {
-                const Fr* source = from + source_of(first_column + column, is_last, log_rows, log_columns, log_stride,
-                                                    log_first, log_second);
-                const u32 log_step = is_last ? 0 : log_stride;
 #pragma unroll
                 for (u32 i = 0; i < 4; ++i)
                     x[i] = load(source + (static_cast<u64>(row + (i << span)) << log_step));
                 if (row_factors && !row_factors_last) {
 #pragma unroll
-                    for (u32 i = 0; i < 4; ++i) x[i] = mul_lazy(load(row_factors + row + (i << span)), x[i]);
+                    for (u32 i = 0; i < 4; ++i) x[i] = mul_constant(load(row_factors + row + (i << span)), x[i]);
                 }
             } else {
 #pragma unroll
-                for (u32 i = 0; i < 4; ++i) x[i] = get(plane, far, at + i * apart);
+                for (u32 i = 0; i < 4; ++i) x[i] = get(place + i * apart);
             }
-            dft4(x, load(roots + rows / 4));
+            dft4(x, w4);
             if (low != 0) {
-                x[2] = mul_lazy(load(roots + (low << done)), x[2]);
-                x[1] = mul_lazy(load(roots + (2 * low << done)), x[1]);
-                x[3] = mul_lazy(load(roots + (3 * low << done)), x[3]);
+                x[2] = mul_constant(load(roots + (low << done)), x[2]);
+                x[1] = mul_constant(load(roots + (2 * low << done)), x[1]);
+                x[3] = mul_constant(load(roots + (3 * low << done)), x[3]);
             }
-            put(plane, far, at, x[0]), put(plane, far, at + apart, x[2]);
-            put(plane, far, at + 2 * apart, x[1]), put(plane, far, at + 3 * apart, x[3]);
+            put(place, x[0]), put(place + apart, x[2]), put(place + 2 * apart, x[1]), put(place + 3 * apart, x[3]);
         }
     }
     const u32 left = log_rows - done;
@@ -141,39 +113,37 @@ ntt_pass(const Fr* from, Fr* to, u64 batch_stride, u32 log_tile, u32 log_rows, u
         if (done != 0) __syncthreads();
 #pragma unroll 1
         for (u32 item = threadIdx.x; item < rows / 2 << log_wide; item += blockDim.x) {
-            const u32 column = item & (wide - 1), at = (item >> log_wide << (log_wide + 1)) + column;
+            Quad* place = plane + (item >> log_wide << (log_wide + 1)) + column;
             Fr a, b;
             if (done == 0) {
-                const Fr* source = from + source_of(first_column + column, is_last, log_rows, log_columns, log_stride,
-                                                    log_first, log_second);
-                a = load(source), b = load(source + (1ull << (is_last ? 0 : log_stride)));
+                a = load(source), b = load(source + (1ull << log_step));
                 if (row_factors && !row_factors_last) {
-                    a = mul_lazy(load(row_factors), a), b = mul_lazy(load(row_factors + 1), b);
+                    a = mul_constant(load(row_factors), a), b = mul_constant(load(row_factors + 1), b);
                 }
             } else {
-                a = get(plane, far, at), b = get(plane, far, at + wide);
+                a = get(place), b = get(place + wide);
             }
             butterfly(a, b);
-            put(plane, far, at, a), put(plane, far, at + wide, b);
+            put(place, a), put(place + wide, b);
         }
     }
     __syncthreads();
-    // Place r has digits q1 (most significant), q2, .. of the steps' radices and frequency k = q1 + 4 q2 + ..
+    // Frequency k = q1 + 4 q2 + .. lies where the digits q1 (most significant), q2, .. of the steps say.
+    const u32 log_apart = is_last ? log_columns : log_stride;  // log distance of the rows' places in `to`
+    to += is_last ? g : (static_cast<u64>(g >> log_stride) << (log_stride + log_rows)) + (g & ((1u << log_stride) - 1));
+    if (twiddles) twiddles += g & ((1u << log_stride) - 1);
 #pragma unroll 1
-    for (u32 item = threadIdx.x; item < rows << log_wide; item += blockDim.x) {
-        const u32 column = item & (wide - 1), k = item >> log_wide, g = first_column + column;
-        u32 r = left ? k >> done : 0;
-        for (u32 bit = 0; bit < done; bit += 2) r += (k >> bit & 3) << (log_rows - 2 - bit);
-        Fr value = get(plane, far, (r << log_wide) + column);
+    for (u32 k = threadIdx.x >> log_wide; k < rows; k += blockDim.x >> log_wide) {
+        const u32 reversed = reverse_bits(k) >> (32 - log_rows), pairs = reversed >> left;
+        const u32 place = ((pairs & 0x55555555u) << 1 | (pairs >> 1 & 0x55555555u)) << left | (reversed & left);
+        Fr value = get(plane + (place << log_wide) + column);
         if (is_last) {
-            if (row_factors && row_factors_last) value = mul_lazy(load(row_factors + k), value);
-            store(to + g + (static_cast<u64>(k) << log_columns), settle(value));
-        } else {
-            const u32 lower = g & ((1u << log_stride) - 1);
-            const u64 base = static_cast<u64>(g >> log_stride) << (log_stride + log_rows);
-            if (twiddles) value = mul_lazy(load(twiddles + (static_cast<u64>(k) << log_stride) + lower), value);
-            store(to + base + (static_cast<u64>(k) << log_stride) + lower, value);
+            if (row_factors && row_factors_last) value = mul_constant(load(row_factors + k), value);
+            value = settle(value);
+        } else if (twiddles) {
+            value = mul_lazy(load(twiddles + (static_cast<u64>(k) << log_stride)), value);
         }
+        store(to + (static_cast<u64>(k) << log_apart), value);
     }
 }
 

@@ -56,6 +56,16 @@ CUZK_INLINE void store(T* to, const T& value) {
 #endif
 }
 
+CUZK_INLINE u32 reverse_bits(u32 value) {
+#if defined(__CUDA_ARCH__)
+    return __brev(value);
+#else
+    u32 reversed = 0;
+    for (int bit = 0; bit < 32; ++bit) reversed |= (value >> bit & 1) << (31 - bit);
+    return reversed;
+#endif
+}
+
 CUZK_INLINE u32 global_thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
 CUZK_INLINE u32 global_threads() { return gridDim.x * blockDim.x; }
 

@@ -1,6 +1,7 @@
 // The field and curve functions one by one, for checks against Python integers and for measuring their throughput.
 #include "called.cuh"
 #include "curve.cuh"
+#include "lazy.cuh"
 
 using namespace cuzk;
 
@@ -18,6 +19,25 @@ CUZK_KERNEL(128, 2)
 fr_ops(const Fr* a, const Fr* b, u32 op, u32 n, Fr* r) {
     for (u32 i = global_thread(); i < n; i += global_threads())
         store(r + i, op == 4 ? canonical(load(a + i)) : field_op(load(a + i), load(b + i), op));
+}
+
+// r[i] = w[i] a[i], canonical.
+CUZK_KERNEL(128, 2)
+fr_constant_products(const Constant* w, const Fr* a, u32 n, Fr* r) {
+    for (u32 i = global_thread(); i < n; i += global_threads()) {
+        const Fr value = mul_constant(load(w + i), load(a + i));
+        store(r + i, settle(value));
+    }
+}
+
+// (a[i], b[i]), any values below 2r, become their sum and difference, below 2r.
+CUZK_KERNEL(128, 2)
+fr_butterflies(Fr* a, Fr* b, u32 n) {
+    for (u32 i = global_thread(); i < n; i += global_threads()) {
+        Fr x = load(a + i), y = load(b + i);
+        butterfly(x, y);
+        store(a + i, x), store(b + i, y);
+    }
 }
 
 CUZK_KERNEL(128, 2)
@@ -66,6 +86,15 @@ g2_sums_probe(const Affine<Fp2>* a, const Affine<Fp2>* b, u32 mixed, u32 n, Affi
 }
 
 // Throughput: every thread makes 2 `count` products in a chain.
+CUZK_KERNEL(256, 2)
+fr_constant_chain(Fr* values, const Constant* w, u32 count) {
+    Fr a = load(values + 2 * global_thread()), b = load(values + 2 * global_thread() + 1);
+    const Constant c = load(w);
+#pragma unroll 4
+    for (u32 i = 0; i < count; ++i) a = mul_constant(c, a), b = mul_constant(c, b);
+    store(values + 2 * global_thread(), a), store(values + 2 * global_thread() + 1, b);
+}
+
 CUZK_KERNEL(128, 4)
 fp_product_chain(Fp* values, u32 count) {
     Fp a = load(values + 2 * global_thread()), b = load(values + 2 * global_thread() + 1);

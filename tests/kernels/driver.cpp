@@ -44,6 +44,8 @@ extern "C" int run(const char* name, unsigned grid_x, unsigned grid_y, unsigned 
     PLAIN(power_table)
     PLAIN(quotient)
     PLAIN(fr_ops)
+    PLAIN(fr_constant_products)
+    PLAIN(fr_butterflies)
     PLAIN(fp_ops)
     PLAIN(fp2_ops)
     PLAIN(fr_dot)

@@ -35,11 +35,20 @@ def up(launcher: Emulated, values: list[int], modulus: int, mont: int, size: int
     return launcher.upload(np.frombuffer(data, np.uint64))
 
 
+def plain(values: list[int]) -> np.ndarray:
+    """32-byte integers as they are."""
+    return np.frombuffer(b"".join(v.to_bytes(32, "little") for v in values), np.uint64)
+
+
+def words(launcher: Emulated, memory: Memory, count: int, size: int) -> list[int]:
+    raw = launcher.download(memory, (count * size,), np.uint8).tobytes()
+    return [int.from_bytes(raw[i : i + size], "little") for i in range(0, len(raw), size)]
+
+
 def down(launcher: Emulated, memory: Memory, count: int, modulus: int, mont: int, size: int) -> list[int]:
-    raw, inverse = launcher.download(memory, (count * size,), np.uint8).tobytes(), pow(mont, -1, modulus)
-    words = [int.from_bytes(raw[i : i + size], "little") for i in range(0, len(raw), size)]
-    assert all(w < modulus for w in words), "a result is not canonical"
-    return [w * inverse % modulus for w in words]
+    values, inverse = words(launcher, memory, count, size), pow(mont, -1, modulus)
+    assert all(v < modulus for v in values), "a result is not canonical"
+    return [v * inverse % modulus for v in values]
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -91,3 +100,33 @@ def test_fp2_agrees_with_complex_arithmetic_over_integers(launcher, law):
             c, d = (c, d) if law == "product" else (a, b)
             want = [(a * c - b * d) % P, (a * d + b * c) % P]
         assert got[2 * i : 2 * i + 2] == want
+
+
+def test_products_by_prepared_constants_agree_with_integers_for_every_256_bit_factor(launcher):
+    constants, factors = operands(FR_EDGE, R)
+    factors += [1 << 256 - 1, (1 << 256) - 1, 2 * R - 1, 2 * R, R, R + 1]
+    constants += [R - 1] * 6
+    factors += [RNG.randrange(1 << 256) for _ in range(200)]
+    constants += [RNG.choice([RNG.randrange(R), R - 1 - RNG.randrange(1 << 40)]) for _ in range(200)]
+    prepared = [half for w in constants for half in (w, (w << 256) // R)]
+    count = len(factors)
+    out = launcher.empty(count * 32)
+    launcher.launch(
+        "fr_constant_products", 1, 128, launcher.upload(plain(prepared)), launcher.upload(plain(factors)), count, out
+    )
+    want = [w * a % R for w, a in zip(constants, factors, strict=True)]
+    assert down(launcher, out, count, R, 1, 32) == want
+
+
+def test_butterflies_of_values_below_2r_stay_there_at_every_border(launcher):
+    top = 2 * R >> 224 << 224  # sums with the top limb of 2r need a whole comparison
+    sums = [top - 1, top, top + (1 << 224) - 1, top + (1 << 224), 2 * R - 1, 2 * R, 2 * R + 1, (1 << 256) - 1, 1 << 256]
+    pairs = [(s // 2 + d, s - s // 2 - d) for s in sums for d in (0, 1, 12345) if s // 2 + d < 2 * R and s >= 2 * d]
+    pairs += [(0, 2 * R - 1), (2 * R - 1, 0), (2 * R - 1, 2 * R - 1), (R, R), (R - 1, R), (5, 6)]
+    pairs += [(RNG.randrange(2 * R), RNG.randrange(2 * R)) for _ in range(200)]
+    a, b = (launcher.upload(plain([pair[side] for pair in pairs])) for side in (0, 1))
+    launcher.launch("fr_butterflies", 1, 128, a, b, len(pairs))
+    for memory, law in ((a, lambda x, y: (x + y) % R), (b, lambda x, y: (x - y) % R)):
+        got = words(launcher, memory, len(pairs), 32)
+        assert all(value < 2 * R for value in got)
+        assert [value % R for value in got] == [law(x, y) for x, y in pairs]

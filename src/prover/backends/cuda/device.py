@@ -18,12 +18,15 @@ from prover.backends.cuda import compile as compiler
 from prover.backends.cuda.failures import DeviceLost, NoDevice, OutOfDeviceMemory, from_cupy
 from prover.backends.cuda.launch import Memory, pack
 
+PORTABLE = 1
+"""cudaHostRegisterPortable: pinned in the eyes of every context of the process."""
 LARGE_SHARED_BYTES = 48 * 1024
 """Above this a kernel must ask for its dynamic shared memory."""
 MULTIPLIER_LANES_PER_SM = 32
 """32x32 wide products a clock and SM on every architecture since Volta (measured on Hopper: 30.0 of 32)."""
 MULTIPLIER_SLOTS = {
     "fr_mul": 112,
+    "fr_constant_mul": 93,
     "g1_coordinate_mul": 294,
     "g2_coordinate_mul": 732,
     "g1_add": 4 * 294 + 228,
@@ -31,7 +34,28 @@ MULTIPLIER_SLOTS = {
     "g1_xyzz_add": 12 * 294 + 2 * 228,
     "g2_xyzz_add": 12 * 732 + 2 * 588,
 }
-"""Wide products of one operation at the least known cost: what `% of the roof` is measured against."""
+"""Wide products (a narrow one is half) of one operation at the least known cost: what `% of the roof` is of."""
+
+
+def device_count() -> int:
+    """Cards that CUDA shows to this process; CUDA_VISIBLE_DEVICES decides.
+
+    Raises:
+        NoDevice: there is none, or CuPy cannot be imported.
+    """
+    cupy = _cupy()
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except Exception as error:
+        raise from_cupy(error, "CUDA") from error
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except Exception as error:  # CuPy raises its own kinds at import
+        raise NoDevice(f"CuPy cannot be imported ({error}); install the cuda13 or cuda12 extra") from error
+    return cupy
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +91,16 @@ class Device:
     """
 
     def __init__(self, index: int = 0) -> None:
-        try:
-            import cupy
-        except Exception as error:  # CuPy raises its own kinds at import
-            raise NoDevice(f"CuPy cannot be imported ({error}); install the cuda13 or cuda12 extra") from error
-        self._cupy, self.index = cupy, index
-        self.name = f"cuda:{index}"
-        with self._translated(open_index=False):
-            if cupy.cuda.runtime.getDeviceCount() <= index:
-                raise NoDevice(f"there is no CUDA device {index}; prove with --backend cpu")
+        if device_count() <= index:
+            raise NoDevice(f"there is no CUDA device {index}; prove with --backend cpu")
+        cupy = self._cupy = _cupy()
+        self.index, self.name = index, f"cuda:{index}"
         with self._translated():
             properties = cupy.cuda.runtime.getDeviceProperties(index)
             self.name = f"cuda:{index} {properties['name'].decode()}"
             self.num_sms = int(properties["multiProcessorCount"])
             self.architecture = f"{properties['major']}{properties['minor']}"
+            self.pci_address = str(cupy.cuda.runtime.deviceGetPCIBusId(index))
             attribute = cupy.cuda.runtime.deviceGetAttribute
             self.clock_hz = int(attribute(13, index)) * 1000
             # Two transfers a clock on a bus of so many bits.
@@ -95,11 +115,10 @@ class Device:
         self._pending: list[tuple[str, Any, Any, int | None, str, int | None]] = []
 
     @contextmanager
-    def _translated(self, *, open_index: bool = True) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             # The current device belongs to the thread, and verbs come from several.
-            if open_index:
-                self._cupy.cuda.runtime.setDevice(self.index)
+            self._cupy.cuda.runtime.setDevice(self.index)
             yield
         except Exception as error:
             module = type(error).__module__ or ""
@@ -182,10 +201,10 @@ class Device:
             self.copies.wait_event(reached)
 
     def pin(self, address: int, size_bytes: int) -> None:
-        """Page-locks host memory (an arena's Pinner); where the system refuses, copies are slower and nothing else."""
+        """Page-locks host memory for every card (an arena's Pinner); where the system refuses, copies are slower."""
         try:
             self._cupy.cuda.runtime.setDevice(self.index)
-            self._cupy.cuda.runtime.hostRegister(address, size_bytes, 0)
+            self._cupy.cuda.runtime.hostRegister(address, size_bytes, PORTABLE)
         except self._cupy.cuda.runtime.CUDARuntimeError:
             return
         self._pinned.add(address)
@@ -290,7 +309,8 @@ class Device:
     @property
     def pool_bytes(self) -> tuple[int, int]:
         """Bytes in use and bytes held."""
-        return int(self._pool.used_bytes()), int(self._pool.total_bytes())
+        with self._translated():
+            return int(self._pool.used_bytes()), int(self._pool.total_bytes())
 
     @property
     def memory_bytes(self) -> tuple[int, int]:

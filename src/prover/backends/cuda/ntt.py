@@ -13,9 +13,12 @@ from prover.backends.cuda.launch import FR_BYTES, Launcher, Memory, Window, ceil
 from prover.params import FR_MONT, R
 
 MAX_PASS_LOG = 9
-"""Rows of one pass; a tile of 2^10 elements, 32 KiB, holds 2 columns of them (measured fastest of 2^9 to 2^11)."""
-LOG_TILE = 10
-BLOCK = 128
+"""Rows of one pass; a block's tile holds 4 columns of them."""
+LOG_TILE = 11
+"""Elements of a block, as in ntt.cu."""
+BLOCK = 256
+CONSTANT = np.dtype([("value", np.uint64, 4), ("quotient", np.uint64, 4)])
+"""A canonical factor w with floor(w 2^256 / r): what lazy.cuh multiplies by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,9 @@ class Pass:
     log_second: int
     is_last: bool
     roots: Memory
+    """Powers of the pass's root, CONSTANT (as `row_factors`)."""
+    quarter: np.void
+    """Their primitive 4th root of unity."""
     row_factors: Memory | None
     factors_last: bool
     twiddles: Memory | None
@@ -49,7 +55,6 @@ class Ntt:
 
     def __init__(self, launcher: Launcher, log_n: int, root: int, *, shift: int = 1, inverse: bool = False) -> None:
         self.launcher, self.log_n = launcher, log_n
-        self.block, self.log_tile = BLOCK, LOG_TILE
         w = pow(root, -1, R) if inverse else root
         scale = pow(1 << log_n, -1, R) if inverse else 1
         g = pow(shift, -1, R) if inverse else shift
@@ -60,12 +65,12 @@ class Ntt:
             last, rest = index == len(logs) - 1, log_n - done - log_rows
             below = pow(w, 1 << done, R)  # primitive root of order 2^(log_n - done)
             pass_root = pow(below, 1 << rest, R)
-            roots = self._table(0, log_rows, column_base=pass_root)
+            roots = constants(pass_root, 1 << log_rows)
             factors = None
             if not inverse and g != 1 and index == 0:
-                factors = self._table(0, log_rows, column_base=pow(g, 1 << rest, R))
+                factors = launcher.upload(constants(pow(g, 1 << rest, R), 1 << log_rows))
             if inverse and last and (g != 1 or len(logs) == 1):
-                factors = self._table(0, log_rows, column_base=pow(g, 1 << done, R), scale=scale)
+                factors = launcher.upload(constants(pow(g, 1 << done, R), 1 << log_rows, scale))
             twiddles = None
             if not last:
                 twiddles = self._table(
@@ -77,8 +82,11 @@ class Ntt:
             log_first = logs[0] if last and len(logs) > 1 else 0
             log_second = logs[1] if last and len(logs) > 2 else 0
             self.passes.append(
-                Pass(log_rows, log_n - log_rows, rest, log_first, log_second, last, roots, factors, inverse, twiddles)
-            )
+                Pass(
+                    log_rows, log_n - log_rows, rest, log_first, log_second, last, launcher.upload(roots),
+                    roots[len(roots) // 4], factors, inverse, twiddles,
+                )
+            )  # fmt: skip
             done += log_rows
 
     @property
@@ -90,20 +98,22 @@ class Ntt:
         source, n = values, 1 << self.log_n
         for p in self.passes:
             target = scratch if p.is_last and len(self.passes) > 1 else source
-            log_wide = min(self.log_tile - p.log_rows, p.log_columns)
+            log_wide = min(LOG_TILE - p.log_rows, p.log_columns)
             self.launcher.launch(
-                "ntt_pass", (1 << (p.log_columns - log_wide), batch), self.block, source, target, np.uint64(n),
-                self.log_tile, p.log_rows, p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last),
-                p.roots, p.row_factors, int(p.factors_last), p.twiddles, shared_bytes=FR_BYTES << self.log_tile,
-                ops=batch * (n * p.log_rows // 2 + (n if p.twiddles else 0) + (n if p.row_factors else 0)), op="fr_mul",
+                "ntt_pass", (1 << (p.log_columns - log_wide), batch), BLOCK, source, target, np.uint64(n), p.log_rows,
+                p.log_columns, p.log_stride, p.log_first, p.log_second, int(p.is_last), p.roots, p.quarter,
+                p.row_factors, int(p.factors_last), p.twiddles, shared_bytes=FR_BYTES << LOG_TILE,
+                ops=batch * (n * p.log_rows // 2 + (n if p.twiddles else 0) + (n if p.row_factors else 0)),
+                op="fr_constant_mul",
                 moved_bytes=n * FR_BYTES * (2 * batch + (1 if p.twiddles else 0)),
             )  # fmt: skip
             source = target
         return source
 
     def _table(
-        self, log_rows: int, log_columns: int, *, root: int = 1, column_base: int = 1, row_base: int = 1, scale: int = 1
+        self, log_rows: int, log_columns: int, *, root: int, column_base: int, row_base: int, scale: int
     ) -> Memory:
+        """Montgomery forms of scale root^(k j) column_base^j row_base^k, k < 2^log_rows, j < 2^log_columns."""
         parameters = self.launcher.upload(field_array([root, column_base, row_base, scale]))
         size = 1 << (log_rows + log_columns)
         table = self.launcher.empty(size * FR_BYTES)
@@ -112,6 +122,15 @@ class Ntt:
             "power_table", ceil_div(warps * 32, 256), 256, parameters, 1 << log_rows, log_columns, table
         )
         return table
+
+
+def constants(base: int, count: int, scale: int = 1) -> np.ndarray:
+    """scale base^k for k < count (a pass has at most 2^9), as (count,) CONSTANT."""
+    data, value = bytearray(), scale
+    for _ in range(count):
+        data += value.to_bytes(FR_BYTES, "little") + ((value << 256) // R).to_bytes(FR_BYTES, "little")
+        value = value * base % R
+    return np.frombuffer(data, CONSTANT)
 
 
 def field_array(values: list[int]) -> np.ndarray:
