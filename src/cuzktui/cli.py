@@ -12,6 +12,7 @@ from pathlib import Path
 
 from prover import __version__
 from prover.errors import BadRequest, ProverError
+from prover.gpu_list import parse_gpus
 from prover.wire import Policy
 
 DEMO_CIRCUIT, DEMO_CIRCUITS, DEMO_POLICY = "sha256-chain:8", 4, Policy.SYNC_4K.value
@@ -71,6 +72,7 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the recording there")
     parser.add_argument("--no-record", action="store_true", help="write no recording")
     parser.add_argument("--backend", choices=BACKENDS, default="auto", help="where the prover computes")
+    parser.add_argument("--gpus", default="", metavar="LIST", help="GPUs of the prover, e.g. 0,2 (every one)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the prover")
     parser.add_argument("--socket", metavar="ADDRESS", help="use this prover (socket path or host:port), start none")
 
@@ -316,6 +318,8 @@ def _spec(options: argparse.Namespace, client: str):
     arguments = ["--backend", options.backend]
     if options.threads:
         arguments += ["--threads", str(options.threads)]
+    if parse_gpus(options.gpus, options.backend):
+        arguments += ["--gpus", options.gpus]
     return SessionSpec(
         start_prover=not options.socket, address=options.socket or "", record=_recording(options), client=client,
         prover_arguments=tuple(arguments), keep_prover=getattr(options, "keep_prover", False),

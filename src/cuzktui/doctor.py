@@ -56,7 +56,10 @@ def _gpu() -> Iterator[Check]:
     if not sampler.devices:
         yield Check("gpu", "note", f"{sampler.note or 'NVML does not answer'}; proofs are made on the CPU")
         return
-    yield Check("gpu", "ok", ", ".join(sampler.devices))
+    for number, name in enumerate(sampler.devices):
+        yield Check(f"gpu {number}", "ok", name)
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        yield Check("gpu", "note", f"CUDA_VISIBLE_DEVICES={visible}: the prover sees these alone, numbered from 0")
     cupy = importlib.util.find_spec("cupy") is not None
     remedy = "cupy is missing: pip install 'cuzktui[cuda13]' (or cuda12, by the driver)"
     yield Check("cupy", "ok" if cupy else "note", "installed" if cupy else remedy)

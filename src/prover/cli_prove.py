@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from prover.cli_progress import Progress
 from prover.cli_setup import require_folder
 from prover.errors import BadRequest
+from prover.gpu_list import parse_gpus
 from prover.serve.request import BACKENDS, PLACEMENTS
 from prover.wire import Policy, Stage
 
@@ -56,6 +57,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--placement", choices=PLACEMENTS, default="auto", help="where keys of a GPU live; host streams them"
     )
+    parser.add_argument("--gpus", default="", metavar="LIST", help="CUDA numbers, e.g. 0,2; default: every GPU")
     parser.add_argument("--policy", choices=[str(p) for p in Policy], default=str(Policy.SYNC_HUGE))
     parser.add_argument("--threads", type=int, default=0, metavar="N")
     parser.add_argument("--json", action="store_true", help="print times and proof as one JSON object")
@@ -66,12 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     _check_usage(arguments)
     from prover.backends.select import default_threads, make_backend
 
-    threads = arguments.threads or default_threads()
+    threads, gpus = arguments.threads or default_threads(), parse_gpus(arguments.gpus, arguments.backend)
     if arguments.check:
         return _check_constraints(arguments, threads)
     with Progress(job_id="cli") as progress:
         workload = _workload(arguments, threads, progress.run)
-        backend, why_not_gpu = make_backend(arguments.backend, threads, arguments.placement)
+        backend, why_not_gpu = make_backend(arguments.backend, threads, arguments.placement, gpus)
         with progress.run.stage(Stage.COMPILE):
             backend.warm_up(progress.run)
 

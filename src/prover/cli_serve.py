@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from prover.errors import BadRequest
+from prover.gpu_list import parse_gpus
 from prover.serve.request import BACKENDS, PLACEMENTS
 from prover.wire import Policy
 
@@ -27,6 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--placement", choices=PLACEMENTS, default="auto", help="where keys of a GPU live; host streams them"
     )
+    parser.add_argument("--gpus", default="", metavar="LIST", help="CUDA numbers, e.g. 0,2; default: every GPU")
     parser.add_argument("--policy", choices=[str(p) for p in Policy], default=str(Policy.RECYCLE),
                         help="how host buffers are given back, where a job does not say")  # fmt: skip
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="default: the cores of this process")
@@ -57,7 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
             outlives_terminal=arguments.keep_prover,
             log_timing=arguments.log_timing,
             worker=WorkerOptions(
-                arguments.backend, arguments.threads, parse_bytes(arguments.pool_bytes), arguments.placement
+                backend=arguments.backend,
+                threads=arguments.threads,
+                pool_bytes=parse_bytes(arguments.pool_bytes),
+                placement=arguments.placement,
+                gpus=parse_gpus(arguments.gpus, arguments.backend),
             ),
         )
     )

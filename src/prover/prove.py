@@ -103,32 +103,33 @@ class _Sums:
 
 
 def _sums(key: ResidentKey, instances: list[Instance], split: Split, backend: Backend, run: Run) -> list[_Sums]:
-    indices = range(len(instances))
-    with run.stage(Stage.B_G2_MSM):
-        b_g2 = [
-            points.add_g2(
-                backend.batch_add(key, split, QueryName.B_G2, run, i),
-                backend.tail_msm(key, split, QueryName.B_G2, run, i),
-            )
-            for i in indices
-        ]
-    h = []
-    for i in indices:
+    count = len(instances)
+
+    def b_g2(i: int) -> U64:
+        ones = backend.batch_add(key, split, QueryName.B_G2, run, i)
+        return points.add_g2(ones, backend.tail_msm(key, split, QueryName.B_G2, run, i))
+
+    def h(i: int) -> U64:
         instance = instances[i]
         with run.stage(Stage.NTT_H, i):
             scalars = backend.ntt_h(key, instance.a, instance.b, instance.c, run, i)
         with run.stage(Stage.MSM_H, i):
-            h.append(backend.msm_h(key, scalars, run, i))
+            total = backend.msm_h(key, scalars, run, i)
         scalars.close()
+        return total
+
     queries = (QueryName.A, QueryName.B_G1, QueryName.L)
+    with run.stage(Stage.B_G2_MSM):
+        b_g2_sums = backend.each(key, count, b_g2)
+    h_sums = backend.each(key, count, h)
     with run.stage(Stage.BATCH_ADD):
-        ones = [[backend.batch_add(key, split, query, run, i) for query in queries] for i in indices]
+        ones = backend.each(key, count, lambda i: [backend.batch_add(key, split, q, run, i) for q in queries])
     with run.stage(Stage.TAIL_MSM):
-        tail = [[backend.tail_msm(key, split, query, run, i) for query in queries] for i in indices]
+        tail = backend.each(key, count, lambda i: [backend.tail_msm(key, split, q, run, i) for q in queries])
     sums = []
-    for i in indices:
+    for i in range(count):
         a, b_g1, l = (points.add_g1(x, y) for x, y in zip(ones[i], tail[i], strict=True))
-        sums.append(_Sums(a, b_g1, b_g2[i], l, h[i]))
+        sums.append(_Sums(a, b_g1, b_g2_sums[i], l, h_sums[i]))
     return sums
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ class Run:
     def __init__(self, emit: Emit, job_id: str = "") -> None:
         self.emit, self.job_id = emit, job_id
         self._cancelled = threading.Event()
+        self._brakes: tuple[threading.Event, ...] = (self._cancelled,)
         self._told: dict[tuple[wire.Stage, int | None], tuple[int, str]] = {}
         """Time and subject of the last progress of each stage."""
         self.stage_name: wire.Stage | None = None
@@ -34,13 +36,24 @@ class Run:
     def cancel(self) -> None:
         self._cancelled.set()
 
+    def part(self, emit: Emit, brake: threading.Event | None = None) -> Run:
+        """The same job as one of several tells of it: through `emit`, and stopped by `brake` as well.
+
+        Cancelling either cancels both.
+        """
+        part = copy.copy(self)
+        part.emit, part._told = emit, {}
+        if brake is not None:
+            part._brakes = (*self._brakes, brake)
+        return part
+
     @property
     def is_cancelled(self) -> bool:
-        return self._cancelled.is_set()
+        return any(brake.is_set() for brake in self._brakes)
 
     def check(self) -> None:
         """Raises Cancelled once the job was cancelled; called between chunks of work."""
-        if self._cancelled.is_set():
+        if self.is_cancelled:
             raise Cancelled(f"job {self.job_id} was cancelled")
 
     @contextmanager

@@ -5,7 +5,6 @@ A compile inside a job would be counted as that job's synthesis or setup, and it
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -48,11 +47,4 @@ def _part_of(run: Run, base: int, weight: int, total: int) -> Run:
             event = replace(event, done=done, total=total, unit="percent")
         run.emit(event)
 
-    return _speaking(run, emit)
-
-
-def _speaking(run: Run, emit: Callable[[wire.Event], None]) -> Run:
-    """A run that shares the cancellation of another and speaks through `emit`."""
-    part = copy.copy(run)
-    part.emit = emit
-    return part
+    return run.part(emit)

@@ -84,7 +84,7 @@ class Emulated:
 class EmulatedCard(Emulated):
     """What `CudaBackend` asks of a device beyond launching: copies are done when they are called for."""
 
-    name, index, architecture = "cuda:0 emulation", 0, "90"
+    name, index, architecture, pci_address = "cuda:0 emulation", 0, "90", "0000:00:00.0"
     memory_bytes = (1 << 34, 1 << 34)
     pool_bytes = (0, 0)
 

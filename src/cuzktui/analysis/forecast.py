@@ -68,8 +68,11 @@ def _end_ns(snapshot: Snapshot, job: JobView) -> int | None:
     past = alike(snapshot, job)
     if past:
         return _end_by_history(snapshot, job, past)
-    done = [p for p in job.progress.values() if running is not None and p.stage is running.stage and p.total > 0]
-    if running is None or not done:
+    if running is None:
+        return None
+    places = ((running.stage, running.circuit), (running.stage, None))
+    done = [job.progress[place] for place in places if place in job.progress and job.progress[place].total > 0]
+    if not done:
         return None
     newest = max(done, key=lambda p: p.t_ns)
     share = newest.done / newest.total

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cuzktui.analysis.attribution import Attribution, Kind, attribute
 from cuzktui.analysis.finding import finding
 from cuzktui.analysis.gap import GapReport, gap_of
+from cuzktui.analysis.intervals import Interval, length_ns, union
 from cuzktui.analysis.lens import LensReport, lens_report
 from cuzktui.analysis.reconcile import unaccounted
 from cuzktui.model import store
@@ -201,11 +202,12 @@ def _peaks(snapshot: Snapshot, job: JobView, end_ns: int) -> tuple[int | None, i
 
 
 def _stages_ms(job: JobView, end_ns: int) -> dict[str, float]:
-    sums: dict[Stage, float] = {}
+    """Wall time that the runs of each stage cover: circuits of several cards run beside each other."""
+    runs: dict[Stage, list[Interval]] = {}
     for view in job.stages:
-        sums[view.stage] = sums.get(view.stage, 0.0) + view.length_ns(end_ns) / 1e6
-    ordered = [*(s for s in TOP_STAGES if s in sums), *(s for s in sums if s not in TOP_STAGES)]
-    return {stage.value: sums[stage] for stage in ordered}
+        runs.setdefault(view.stage, []).append((view.begin_ns, end_ns if view.end_ns is None else view.end_ns))
+    ordered = [*(s for s in TOP_STAGES if s in runs), *(s for s in runs if s not in TOP_STAGES)]
+    return {stage.value: length_ns(union(runs[stage])) / 1e6 for stage in ordered}
 
 
 def _plateau_check(snapshot: Snapshot, job: JobView, phases: tuple[Phase, ...]) -> PlateauCheck | None:

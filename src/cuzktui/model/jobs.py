@@ -40,7 +40,8 @@ def predicted(view: JobView, event: wire.JobPredicted) -> JobView:
 def stage_began(view: JobView, event: wire.StageBegan) -> JobView:
     """Begins a stage; a watch that is taken up again may tell of one that is known."""
     stage = StageView(stage=event.stage, circuit=event.circuit, begin_ns=event.t_ns, thread=event.thread)
-    if any(known.begin_ns == event.t_ns and known.stage is event.stage for known in view.stages[-64:]):
+    place = (stage.begin_ns, stage.stage, stage.circuit)
+    if any((known.begin_ns, known.stage, known.circuit) == place for known in view.stages[-64:]):
         return view
     return replace(view, stages=(*view.stages, stage)[-MAX_STAGES:], first_ns=min(view.first_ns, event.t_ns))
 

@@ -60,7 +60,11 @@ def _device(snapshot: Snapshot) -> str:
         return "no backend yet"
     if hello.backend and hello.backend != "cuda":
         return f"{hello.backend} ×{hello.cpu_count}" if hello.cpu_count else hello.backend
-    name = hello.devices[0].replace("NVIDIA ", "") if hello.devices else ""
+    names = [device.replace("NVIDIA ", "") for device in hello.devices]
+    models = {name.partition(" ")[2] for name in names}
+    if len(names) > 1 and len(models) == 1:
+        return f"cuda {len(names)} × {models.pop()}"
+    name = " + ".join(names)
     return name if name.startswith("cuda") else f"cuda {name}".rstrip()
 
 

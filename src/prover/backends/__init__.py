@@ -6,7 +6,7 @@ Values cross this seam in one form: Fr (n, 4) and points affine, Montgomery limb
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from prover.keys import ProvingKey, QueryName
 from prover.profile import HostNeed, TailProfile
 from prover.run import Run
 
+T = TypeVar("T")
 U64 = npt.NDArray[np.uint64]
 
 
@@ -53,13 +54,22 @@ class Backend(Protocol):
 
     name: str
     """cpu | cuda | reference"""
-    device: str
-    """What the screen calls it: `cpu (2 threads)`, `cuda:0 NVIDIA H200`."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """What the screen calls where it computes: `cpu (2 threads)`, `cuda:0 NVIDIA H200`."""
 
     def warm_up(self, run: Run) -> None:
         """Compiles or loads every kernel that a proof needs, with progress under Stage.COMPILE."""
 
     def load_key(self, key: ProvingKey, run: Run) -> ResidentKey: ...
+
+    def each(self, key: ResidentKey, count: int, work: Callable[[int], T]) -> list[T]:
+        """work(i) of every circuit i, in order of i: one after another, or those of several cards beside each other.
+
+        Raises:
+            whatever `work` raises first, once nothing of the rest is running.
+        """
 
     def ntt_h(self, key: ResidentKey, a: U64, b: U64, c: U64, run: Run, circuit: int) -> Scalars:
         """Scalars for the H query in the key's basis, from row values in natural order.

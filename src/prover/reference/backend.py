@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from prover.arena import Scope
 from prover.backends import FixedBases, ResidentKey, Scalars, Split
@@ -14,6 +15,8 @@ from prover.reference.groups import G1, G2, Group
 from prover.reference.scalars import from_array, h_scalars
 from prover.run import Run
 from prover.wire import Stage
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -45,7 +48,7 @@ class ReferenceBackend:
     """Implements `prover.backends.Backend`."""
 
     name = "reference"
-    device = "reference (Python integers)"
+    devices = ("reference (Python integers)",)
 
     def warm_up(self, run: Run) -> None:
         run.progress(Stage.COMPILE, 1, 1, "kernels", what="nothing to compile")
@@ -53,6 +56,9 @@ class ReferenceBackend:
     def load_key(self, key: ProvingKey, run: Run) -> ReferenceKey:
         run.check()
         return ReferenceKey(key)
+
+    def each(self, key: ResidentKey, count: int, work: Callable[[int], T]) -> list[T]:
+        return [work(circuit) for circuit in range(count)]
 
     def ntt_h(self, key: ResidentKey, a: U64, b: U64, c: U64, run: Run, circuit: int) -> ReferenceScalars:
         n = key.key.domain_size

@@ -18,14 +18,35 @@ from prover.serve.hub import Hub
 from prover.wire import Stage
 
 MAX_JOBS = 64
-GPU_STAGES = (Stage.NTT_H, Stage.MSM_H, Stage.BATCH_ADD, Stage.TAIL_MSM)
+GPU_STAGES = (Stage.NTT_H, Stage.BATCH_ADD, Stage.TAIL_MSM)
+"""What upstream's GPU total is made of; `ntt_h` stands for `msm_h` too."""
+
+
+@dataclass(slots=True)
+class _Cover:
+    """Wall time in which at least one run was open: circuits of several cards run beside each other."""
+
+    open: int = 0
+    since_ns: int = 0
+    spent_ns: int = 0
+
+    def begin(self, t_ns: int) -> None:
+        if self.open == 0:
+            self.since_ns = t_ns
+        self.open += 1
+
+    def end(self, t_ns: int) -> None:
+        if self.open == 1:
+            self.spent_ns += max(0, t_ns - self.since_ns)
+        self.open = max(0, self.open - 1)
 
 
 @dataclass(slots=True)
 class _Job:
     num_circuits: int = 1
     began: dict[tuple[Stage, int | None], int] = field(default_factory=dict)
-    spent_ns: dict[Stage, int] = field(default_factory=dict)
+    covers: dict[Stage, _Cover] = field(default_factory=dict)
+    """By stage; upstream times `ntt_h` and `msm_h` as one, which is kept under the first."""
     pending: set[int] = field(default_factory=set)
     """Buffers that have not been given back."""
     deferred_ns: int = 0
@@ -77,14 +98,16 @@ class TimingLog:
             case wire.BufferReleased():
                 yield from self._released(event)
             case wire.StageBegan() if event.job_id in self._jobs:
-                self._jobs[event.job_id].began[event.stage, event.circuit] = event.t_ns
+                job = self._jobs[event.job_id]
+                job.began[event.stage, event.circuit] = event.t_ns
+                job.covers.setdefault(_timed(event.stage), _Cover()).begin(event.t_ns)
                 yield from self._stage_began(event)
             case wire.StageEnded() if event.job_id in self._jobs:
                 yield from self._stage_ended(event, self._jobs[event.job_id])
             case wire.InnerEnded() if event.job_id in self._jobs:
                 job = self._jobs[event.job_id]
                 job.is_computed = True
-                epilogue = _ms(job.spent_ns.get(Stage.EPILOGUE, 0))
+                epilogue = _ms(_spent_ns(job, Stage.EPILOGUE))
                 yield f"CUZK_TIMING: epilogue_ms={epilogue} pre_destructor_ms={_ms(event.inner_ns)}"
             case wire.OuterEnded() if event.job_id in self._jobs:
                 count = self._jobs[event.job_id].num_circuits
@@ -108,10 +131,9 @@ class TimingLog:
 
     def _stage_ended(self, event: wire.StageEnded, job: _Job) -> Iterator[str]:
         length_ns = event.t_ns - job.began.get((event.stage, event.circuit), event.t_ns)
-        job.spent_ns[event.stage] = job.spent_ns.get(event.stage, 0) + length_ns
+        job.covers.setdefault(_timed(event.stage), _Cover()).end(event.t_ns)
         if not event.ok:
             return
-        h_ns = sum(job.spent_ns.get(stage, 0) for stage in (Stage.NTT_H, Stage.MSM_H))
         match event.stage:
             case Stage.EVAL_ABC:
                 synth_ns = event.t_ns - job.began.get((Stage.WITNESS, event.circuit), event.t_ns)
@@ -127,10 +149,10 @@ class TimingLog:
                 parts = f"ntt_kernels={_ms(ntt_ns)}ms msm_invoke={_ms(length_ns)}ms"
                 yield f"CUZK_NTT_H: {parts} total={_ms(ntt_ns + length_ns)}ms"
             case Stage.BATCH_ADD:
-                yield f"CUZK_TIMING: gpu_tid=0 ntt_msm_h_ms={_ms(h_ns)}"
+                yield f"CUZK_TIMING: gpu_tid=0 ntt_msm_h_ms={_ms(_spent_ns(job, Stage.NTT_H))}"
                 yield f"CUZK_TIMING: gpu_tid=0 batch_add_ms={_ms(length_ns)}"
             case Stage.TAIL_MSM:
-                total_ns = sum(job.spent_ns.get(stage, 0) for stage in GPU_STAGES)
+                total_ns = sum(_spent_ns(job, stage) for stage in GPU_STAGES)
                 yield f"CUZK_TIMING: gpu_tid=0 tail_msm_ms={_ms(length_ns)} gpu_total_ms={_ms(total_ns)}"
             case Stage.PROVE:
                 yield self._timeline(event, "GPU_END", f"worker=0,gpu_ms={_ms(length_ns)}")
@@ -158,6 +180,14 @@ class TimingLog:
         """`TIMELINE,<ms since the start>,<EVENT>,<job>,<detail>`; a comma in an id would break the format."""
         job = "".join(c if c.isprintable() and c != "," else "_" for c in event.job_id)
         return f"TIMELINE,{_ms(event.t_ns - self._began_ns)},{name},{job},{detail}"
+
+
+def _timed(stage: Stage) -> Stage:
+    return Stage.NTT_H if stage is Stage.MSM_H else stage
+
+
+def _spent_ns(job: _Job, stage: Stage) -> int:
+    return job.covers[stage].spent_ns if stage in job.covers else 0
 
 
 def _ms(span_ns: int) -> int:

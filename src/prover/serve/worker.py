@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from prover.wire import Policy, Stage
 
 if TYPE_CHECKING:
     from prover.arena import Arena
+    from prover.backends import Backend
     from prover.jobs import Prover
     from prover.keys import ProvingKey
     from prover.serve.workloads import Workloads
@@ -40,6 +42,8 @@ class WorkerOptions:
     """What the policy `recycle` may keep."""
     placement: str = "auto"
     """Where a GPU's keys live between proofs."""
+    gpus: tuple[int, ...] = ()
+    """CUDA numbers of the cards to use; empty: every one."""
 
 
 class Worker:
@@ -59,6 +63,7 @@ class Worker:
         self._provers: dict[str, Prover] = {}
         self._in_use = ""
         """Name of the workload that is being proved."""
+        self._why_not_gpu = ""
         self._shelf: list[tuple[Entry, ProvingKey]] = []
         self._shelf_lock = threading.Lock()
 
@@ -87,8 +92,9 @@ class Worker:
         return [f"{entry.usage}: {entry.about}" for entry in ENTRIES]
 
     def gpus(self) -> list[Gpu]:
-        """Devices of the backends in use; empty on a CPU."""
-        return _visible_gpus() if "cuda" in self._provers else []
+        """Cards that jobs go to; empty on a CPU."""
+        prover = self._provers.get("cuda")
+        return _read_gpus(getattr(prover.backend, "cards", ())) if prover is not None else []
 
     def entries(self) -> list[Entry]:
         """See `Shelf`."""
@@ -158,7 +164,9 @@ class Worker:
             from prover.warm import warm_up
 
             self._made()
-            backend, why_not_gpu = make_backend(backend_name, self._threads, self._options.placement)
+            backend, why_not_gpu = make_backend(
+                backend_name, self._threads, self._options.placement, self._options.gpus
+            )
             warm_up(backend, run, with_setup=not any((cache_dir() / "keys").glob("*.key")))
         hub = self._queue.hub
         if self._arena is None:
@@ -166,9 +174,15 @@ class Worker:
         prover = Prover(backend, self._arena)
         self._provers[backend_name] = self._provers[backend.name] = prover
         if backend_name == self._options.backend:
-            devices = [] if backend.name == "reference" else [backend.device]
-            hub.backend_loaded(backend.name, devices, why_not_gpu)
+            self._why_not_gpu = why_not_gpu
+            self._announce(backend)
         return prover
+
+    def _announce(self, backend: Backend) -> None:
+        """Says on what the jobs of this prover run, and again when cards were lost."""
+        devices = [] if backend.name == "reference" else list(backend.devices)
+        if (backend.name, devices) != (self._queue.hub.hello.backend, self._queue.hub.hello.devices):
+            self._queue.hub.backend_loaded(backend.name, devices, self._why_not_gpu)
 
     def _made(self) -> Workloads:
         from prover.serve.workloads import Workloads
@@ -195,6 +209,8 @@ class Worker:
             result = prover.run_job(workload, policy, run, queued_ns=job.queue_ns)
         finally:
             self._in_use = ""
+            if prover is self._provers.get(self._options.backend):
+                self._announce(prover.backend)
             if run.stage_name in (Stage.SYNTH, Stage.PROVE, Stage.VERIFY):
                 self._publish(workload.name, prover)
         publics = [[str(value) for value in inputs] for inputs in result.public_inputs]
@@ -222,15 +238,15 @@ def sized(job: Job, workload: Workload, policy: Policy) -> wire.JobSubmitted:
     )  # fmt: skip
 
 
-def _visible_gpus() -> list[Gpu]:
-    """What NVML says of the devices; empty where it cannot."""
+def _read_gpus(cards: Sequence[tuple[int, str]]) -> list[Gpu]:
+    """What NVML says of cards given by CUDA number and PCI address; empty where it cannot."""
     try:
         import pynvml
 
         pynvml.nvmlInit()
         found = []
-        for ordinal in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(ordinal)
+        for ordinal, address in cards:
+            handle = pynvml.nvmlDeviceGetHandleByPciBusId(address)
             memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
             found.append(Gpu(ordinal, str(pynvml.nvmlDeviceGetName(handle)), int(memory.total), int(memory.free)))
         return found

@@ -206,4 +206,4 @@ def test_warm_up_reports_its_steps_and_ends_complete() -> None:
     steps = [event for event in events if isinstance(event, wire.Progress)]
     assert all(step.stage is wire.Stage.COMPILE for step in steps)
     assert [step.done for step in steps] == list(range(len(steps))) and steps[-1].done == steps[-1].total
-    assert cpu.device == "cpu (2 threads)" and CpuBackend(1).device == "cpu (1 thread)"
+    assert cpu.devices == ("cpu (2 threads)",) and CpuBackend(1).devices == ("cpu (1 thread)",)

@@ -6,9 +6,10 @@ Operation counts come from the work at hand: butterflies of the domain, nonzero 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from prover.profile import HostNeed, TailProfile
 from prover.run import Run, now
 from prover.wire import Owner, Stage
 
+T = TypeVar("T")
 U64 = npt.NDArray[np.uint64]
 FR_BYTES = 32
 
@@ -79,7 +81,7 @@ class CpuBackend:
     def __init__(self, threads: int | None = None) -> None:
         self._workers = Workers(threads)
         self.threads = self._workers.threads
-        self.device = f"cpu ({self.threads} thread{'s' if self.threads > 1 else ''})"
+        self.devices = (f"cpu ({self.threads} thread{'s' if self.threads > 1 else ''})",)
 
     def warm_up(self, run: Run) -> None:
         """Compiles every kernel of a proof or loads it from the cache."""
@@ -88,6 +90,9 @@ class CpuBackend:
     def load_key(self, key: ProvingKey, run: Run) -> CpuKey:
         run.check()
         return CpuKey(key)
+
+    def each(self, key: ResidentKey, count: int, work: Callable[[int], T]) -> list[T]:
+        return [work(circuit) for circuit in range(count)]
 
     def ntt_h(self, key: ResidentKey, a: U64, b: U64, c: U64, run: Run, circuit: int) -> CpuScalars:
         """Scalars for the H query, in place of `a`."""
@@ -124,12 +129,11 @@ class CpuBackend:
         count = min(CHUNK, len(key.key.h_query))
         magnitudes = scope.array("msm magnitudes", Owner.SCRATCH, (count, 4), stage=Stage.PREP_MSM)
         rows = scope.array("msm digits", Owner.SCRATCH, (count * windows_of(count),), np.int16, stage=Stage.PREP_MSM)
-        key.room = Room(magnitudes, rows)
         with self._span("split", run, Stage.PREP_MSM, None, "wire", key.key.num_wires * len(assignments)) as work:
             result = split(key.key, assignments, scope, run, self._workers)
-            result.on_close = key.leave_room
             gathered = sum(q.bases.nbytes for q in result.queries.values())
             work.moved_bytes = sum(x.nbytes for x in assignments) + 2 * gathered + sum(x.nbytes for x in result.scalars)
+        key.room, result.on_close = Room(magnitudes, rows), key.leave_room
         return result
 
     def batch_add(self, key: ResidentKey, split: Split, query: QueryName, run: Run, circuit: int) -> U64:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from prover.backends.cuda.launch import FR_BYTES, Memory, Window, ceil_div
 from prover.backends.cuda.msm import G1, G2, Curve, Msm
 from prover.backends.cuda.ntt import Ntt, field_array
 from prover.backends.cuda.resident import CudaKey, Placement
-from prover.backends.cuda.setup import resident_setup
+from prover.backends.cuda.setup import KeyRecipe, key_recipe, resident_setup
 from prover.backends.cuda.sort import Classes, ScalarSource, classify
 from prover.keys import HBasis, ProvingKey, QueryName
 from prover.params import COSET_BELLMAN, ROOT_BELLMAN, ROOT_SNARKJS, R, root_of_unity
@@ -34,6 +35,7 @@ from prover.r1cs.matrices import R1cs
 from prover.run import Run, now
 from prover.wire import Stage
 
+T = TypeVar("T")
 U64 = npt.NDArray[np.uint64]
 SHORTEST_SPAN_NS = 20_000
 """Launches shorter than this are told as one span a verb, as long as all of them together and ending with the last: a
@@ -83,7 +85,9 @@ class CudaBackend:
         self, index: int = 0, device: Device | None = None, placement: Placement = Placement.AUTO
     ) -> None:  # fmt: skip
         self._device, self._placement = device or Device(index), placement
-        self.device = self._device.name
+        self.devices = (self._device.name,)
+        self.cards = ((self._device.index, self._device.pci_address),)
+        """CUDA number and PCI address."""
         self.pinner = self._device
         """Page-locks an arena's buffers, so that copies run at the speed of the bus."""
         self._plans: tuple[object, list[Ntt]] | None = None
@@ -123,11 +127,24 @@ class CudaBackend:
 
     def resident_setup(self, r1cs: R1cs, run: Run) -> ProvingKey:
         """A test key that exists on the card alone; `load_key` hands it out once."""
+        recipe = self.key_recipe(r1cs, run)
+        self._made[id(recipe.key)] = self.make_key(recipe, run)
+        return recipe.key
+
+    def key_recipe(self, r1cs: R1cs, run: Run) -> KeyRecipe:
+        """What a test key is made from, on this card or on several."""
         with self._guarded():
-            made = resident_setup(r1cs, self._device, run, threads=len(os.sched_getaffinity(0)))
+            return key_recipe(r1cs, self._device, run, threads=len(os.sched_getaffinity(0)))
+
+    def make_key(self, recipe: KeyRecipe, run: Run) -> CudaKey:
+        """The key of a recipe on this card."""
+        with self._guarded():
+            made = resident_setup(recipe, self._device, run)
             self._tell(run, Stage.SETUP, None)
-        self._made[id(made.key)] = made
-        return made.key
+        return made
+
+    def each(self, key: ResidentKey, count: int, work: Callable[[int], T]) -> list[T]:
+        return [work(circuit) for circuit in range(count)]
 
     def host_need(self, key: ProvingKey, tail: TailProfile, num_circuits: int) -> HostNeed:
         """Nothing: scalars are taken apart on the card."""
@@ -168,7 +185,7 @@ class CudaBackend:
         assert isinstance(key, CudaKey) and isinstance(h, CudaScalars) and h.values is not None
         source = ScalarSource(h.values, len(key.key.h_query))
         with self._verb(run, Stage.MSM_H, circuit):
-            return self._retried(G1, run, lambda msm: msm.run(key.points(None), source))
+            return self._retried(G1, run, lambda msm: msm.run(key.points(None, run), source))
 
     def prep_msm(self, key: ResidentKey, assignments: Sequence[U64], scope: Scope, run: Run) -> CudaSplit:
         assert isinstance(key, CudaKey)
@@ -199,7 +216,7 @@ class CudaBackend:
         ones = split.classes[circuit][own.class_of]
         with self._verb(run, Stage.B_G2_MSM if query is QueryName.B_G2 else Stage.BATCH_ADD, circuit):
             return self._retried(
-                _curve(query), run, lambda msm: msm.sum(key.points(query), ones.ones, ones.num_ones)
+                _curve(query), run, lambda msm: msm.sum(key.points(query, run), ones.ones, ones.num_ones)
             )
 
     def tail_msm(self, key: ResidentKey, split: Split, query: QueryName, run: Run, circuit: int) -> U64:
@@ -208,7 +225,7 @@ class CudaBackend:
         tail = split.classes[circuit][own.class_of]
         source = ScalarSource(split.assignments[circuit], tail.num_tail, tail.tail, own.wires, own.first_wire)
         with self._verb(run, Stage.B_G2_MSM if query is QueryName.B_G2 else Stage.TAIL_MSM, circuit):
-            return self._retried(_curve(query), run, lambda msm: msm.run(key.points(query), source))
+            return self._retried(_curve(query), run, lambda msm: msm.run(key.points(query, run), source))
 
     def close(self) -> None:
         self._plans = None
@@ -246,7 +263,8 @@ class CudaBackend:
                     raise
                 self._device.trim()
                 budget //= 4
-                run.notice(f"{self.device}: out of device memory, trying again with {budget / 1e9:.1f} GB", "warning")
+                what = f"out of device memory, trying again with {budget / 1e9:.1f} GB"
+                run.notice(f"{self._device.name}: {what}", "warning")
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @contextmanager

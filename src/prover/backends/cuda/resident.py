@@ -68,10 +68,10 @@ class CudaKey:
         self._streamed: tuple[QueryName | None, Memory] | None = None
         began = now()
         self._done_bytes = 0
-        self.h = None if self.is_streamed else self._upload(key.h_query)
+        self.h = None if self.is_streamed else self._upload(key.h_query, run)
         self.queries: dict[QueryName, DeviceQuery] = {}
         for name in QueryName:
-            self._add(name)
+            self._add(name, run)
         if self.is_streamed:
             return
         self._announce()
@@ -91,7 +91,7 @@ class CudaKey:
         made._announce()
         return made
 
-    def points(self, name: QueryName | None) -> Memory:
+    def points(self, name: QueryName | None, run: Run) -> Memory:
         """Points of a query on the card (None: the H query); a streamed one stays until another is asked for."""
         resident = self.h if name is None else self.queries[name].points
         if resident is not None:
@@ -100,10 +100,10 @@ class CudaKey:
             self._streamed = None
             began = now()
             points = self.key.h_query if name is None else self.key.query(name).points
-            self._streamed = (name, self._upload(points))
-            self._run.emit(
+            self._streamed = (name, self._upload(points, run))
+            run.emit(
                 wire.Span(
-                    t_ns=now(), job_id=self._run.job_id, name=f"stream {name or 'h'}", begin_ns=began,
+                    t_ns=now(), job_id=run.job_id, name=f"stream {name or 'h'}", begin_ns=began,
                     lane=f"cuda:{self._device.index} copy", moved_bytes=points.nbytes,
                 )
             )  # fmt: skip
@@ -153,7 +153,7 @@ class CudaKey:
             )
         )
 
-    def _add(self, name: QueryName) -> None:
+    def _add(self, name: QueryName, run: Run) -> None:
         query = self.key.query(name)
         same = name
         for other, there in self.queries.items():
@@ -166,20 +166,20 @@ class CudaKey:
                 break
         wires = self.queries[same].wires if same in self.queries else None
         if wires is None and query.wires is not None:
-            wires = self._upload(query.wires)
-        points = None if self.is_streamed else self._upload(query.points)
+            wires = self._upload(query.wires, run)
+        points = None if self.is_streamed else self._upload(query.points, run)
         first_wire = 0 if wires is not None else query.first_wire
         self.queries[name] = DeviceQuery(points, len(query.points), wires, first_wire, same)
 
-    def _upload(self, values: npt.NDArray) -> Memory:
+    def _upload(self, values: npt.NDArray, run: Run) -> Memory:
         flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         memory = self._device.empty(max(flat.nbytes, 16))
         for low in range(0, flat.nbytes, UPLOAD_CHUNK_BYTES):
-            self._run.check()
+            run.check()
             part = flat[low : low + UPLOAD_CHUNK_BYTES]
             self._device.copy_in(Window(memory, low, part.nbytes), part)
             self._device.synchronize()
             self._done_bytes += part.nbytes
             if not self.is_streamed:
-                self._run.progress(Stage.SRS, self._done_bytes, self.key.size_bytes, "bytes", what="key to the GPU")
+                run.progress(Stage.SRS, self._done_bytes, self.key.size_bytes, "bytes", what="key to the GPU")
         return memory

@@ -6,6 +6,8 @@ only `CudaBackend.load_key` may be asked for its points, and answers with the re
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from prover import wire
@@ -17,26 +19,53 @@ from prover.backends.cuda.resident import CudaKey, DeviceQuery
 from prover.keys import U64, HBasis, ProvingKey, Query, QueryName
 from prover.r1cs.matrices import R1cs
 from prover.run import Run, now
-from prover.setup import ToxicWaste, setup_scalars, verifying_key
+from prover.setup import SetupScalars, ToxicWaste, setup_scalars, verifying_key
 from prover.wire import Stage
 
 CHUNK = 1 << 22
 """Points between two looks at cancellation: 128 MB of scalars on their way."""
 
 
-def resident_setup(r1cs: R1cs, device: Device, run: Run, *, threads: int, waste: ToxicWaste | None = None) -> CudaKey:
-    """A key for `r1cs` in device memory, H in the odd Lagrange basis.
+@dataclass(frozen=True, slots=True)
+class KeyRecipe:
+    """A test key but for its points: every card multiplies the same scalars."""
+
+    key: ProvingKey
+    """Of the right shapes, without points."""
+    scalars: SetupScalars
+
+
+def key_recipe(r1cs: R1cs, device: Device, run: Run, *, threads: int, waste: ToxicWaste | None = None) -> KeyRecipe:
+    """The scalars of a key for `r1cs`, H in the odd Lagrange basis, and its verifying key.
+
+    Raises:
+        Cancelled: between chunks.
+    """
+    waste = waste or ToxicWaste.draw()
+    scalars = setup_scalars(r1cs, waste, run, threads, HBasis.LAGRANGE_ODD)
+    bases = FixedBase(device)
+    vk, beta_g1, delta_g1 = verifying_key(waste, bases.g1(scalars.ic), bases)
+    bases.close()
+    a, b, l, h = (len(part) for part in (scalars.a, scalars.b, scalars.l, scalars.h))
+    key = ProvingKey(
+        vk, beta_g1, delta_g1, r1cs.num_wires, r1cs.num_public, r1cs.num_constraints, r1cs.domain_size,
+        Query(_shape_only(a, G1), scalars.a_wires), Query(_shape_only(b, G1), scalars.b_wires),
+        Query(_shape_only(b, G2), scalars.b_wires), Query(_shape_only(l, G1), None, r1cs.num_public + 1),
+        _shape_only(h, G1), HBasis.LAGRANGE_ODD, b"",
+    )  # fmt: skip
+    return KeyRecipe(key, scalars)
+
+
+def resident_setup(recipe: KeyRecipe, device: Device, run: Run) -> CudaKey:
+    """The key of a recipe in device memory.
 
     Raises:
         OutOfDeviceMemory: the card cannot hold the key.
         Cancelled: between chunks.
     """
-    waste = waste or ToxicWaste.draw()
-    began_ns = now()
-    scalars = setup_scalars(r1cs, waste, run, threads, HBasis.LAGRANGE_ODD)
+    began_ns, key, scalars = now(), recipe.key, recipe.scalars
     bases = FixedBase(device)
-    counts = {"h": len(scalars.h), "a": len(scalars.a), "b": len(scalars.b), "l": len(scalars.l)}
-    total = counts["h"] + counts["a"] + counts["l"] + 4 * counts["b"]
+    total = sum(len(part) for part in (scalars.h, scalars.a, scalars.l)) + 4 * len(scalars.b)
     done = 0
 
     def multiply(curve: Curve, values: U64) -> Memory:
@@ -51,23 +80,16 @@ def resident_setup(r1cs: R1cs, device: Device, run: Run, *, threads: int, waste:
             run.progress(Stage.SETUP, done, total, "points", what="fixed-base multiplication on the GPU")
         return points
 
-    vk, beta_g1, delta_g1 = verifying_key(waste, bases.g1(scalars.ic), bases)
     h = multiply(G1, scalars.h)
     a_wires, b_wires = device.upload(scalars.a_wires), device.upload(scalars.b_wires)
-    first_private = r1cs.num_public + 1
+    a, b, l, first_private = len(scalars.a), len(scalars.b), len(scalars.l), key.l_query.first_wire
     queries = {
-        QueryName.A: DeviceQuery(multiply(G1, scalars.a), counts["a"], a_wires, 0, QueryName.A),
-        QueryName.B_G1: DeviceQuery(multiply(G1, scalars.b), counts["b"], b_wires, 0, QueryName.B_G1),
-        QueryName.B_G2: DeviceQuery(multiply(G2, scalars.b), counts["b"], b_wires, 0, QueryName.B_G1),
-        QueryName.L: DeviceQuery(multiply(G1, scalars.l), counts["l"], None, first_private, QueryName.L),
+        QueryName.A: DeviceQuery(multiply(G1, scalars.a), a, a_wires, 0, QueryName.A),
+        QueryName.B_G1: DeviceQuery(multiply(G1, scalars.b), b, b_wires, 0, QueryName.B_G1),
+        QueryName.B_G2: DeviceQuery(multiply(G2, scalars.b), b, b_wires, 0, QueryName.B_G1),
+        QueryName.L: DeviceQuery(multiply(G1, scalars.l), l, None, first_private, QueryName.L),
     }
     bases.close()
-    key = ProvingKey(
-        vk, beta_g1, delta_g1, r1cs.num_wires, r1cs.num_public, r1cs.num_constraints, r1cs.domain_size,
-        Query(_shape_only(counts["a"], G1), scalars.a_wires), Query(_shape_only(counts["b"], G1), scalars.b_wires),
-        Query(_shape_only(counts["b"], G2), scalars.b_wires), Query(_shape_only(counts["l"], G1), None, first_private),
-        _shape_only(counts["h"], G1), HBasis.LAGRANGE_ODD, b"",
-    )  # fmt: skip
     run.emit(
         wire.Span(
             t_ns=now(), job_id=run.job_id, name="setup on the GPU", begin_ns=began_ns, stage=Stage.SETUP,
