@@ -1,6 +1,8 @@
 """One visit to a GPU: compile, check on fresh random data, time; machine block first, raw figures as JSON.
 
-Usage: python benchmarks/gpu_session.py --out FOLDER PART...   (parts: fields ntt msm g2 witness)
+Usage: python benchmarks/gpu_session.py --out FOLDER PART...
+Parts: fields, ntt:LOG,..., g1:LOG/WINDOW/...,..., g2 likewise, witness:LOG,WINDOW,...; only the units they need are
+compiled (`gpu_compile.py` times that), and the JSON is written after every figure.
 Every timed result is checked: field operations against Python integers, NTTs by Horner and by the round trip, MSMs
 against (sum k_i s_i) G, since every point is k_i G with a known random k_i.
 """
@@ -33,6 +35,8 @@ from prover.backends.cuda.sort import ScalarSource
 from prover.params import FP_MONT, FR_MONT, G1_GENERATOR, G2_GENERATOR, P, R, root_of_unity
 
 STARTED_S = time.monotonic()
+UNITS_OF = {"fields": compiler.PROBE_UNITS, "ntt": ("ntt", *compiler.PROBE_UNITS)}
+"""Units of a part; of every other part, all."""
 
 
 def say(*words: object) -> None:
@@ -59,13 +63,15 @@ def machine() -> dict[str, object]:
 
 
 class Session:
-    def __init__(self, out: Path, seed: int) -> None:
+    def __init__(self, out: Path, seed: int, parts: set[str]) -> None:
         self.out, self.random, self.most_repeats = out, random.Random(seed), 1000
         self.device = Device()
         self.results: dict[str, object] = {"machine": machine(), "seed": seed}
         say(self.results["machine"])
         began = time.monotonic()
-        units = [*compiler.UNITS, *compiler.PROBE_UNITS]
+        everything = (*compiler.UNITS, *compiler.PROBE_UNITS)
+        wanted = {unit for part in parts for unit in UNITS_OF.get(part, everything)}
+        units = [unit for unit in everything if unit in wanted]
         images = compiler.compile_units(units, self.device.architecture)
         compile_s = time.monotonic() - began
         began = time.monotonic()
@@ -351,7 +357,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--most-repeats", type=int, default=1000, help="fewer, where only correctness is wanted")
     arguments = parser.parse_args()
-    session = Session(arguments.out, arguments.seed)
+    session = Session(arguments.out, arguments.seed, {part.partition(":")[0] for part in arguments.parts})
     session.most_repeats = arguments.most_repeats
     for part in arguments.parts:
         name, _, rest = part.partition(":")
