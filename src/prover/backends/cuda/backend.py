@@ -261,10 +261,11 @@ class CudaBackend:
             except OutOfDeviceMemory:
                 if attempt == RETRIES:
                     raise
-                self._device.trim()
-                budget //= 4
-                what = f"out of device memory, trying again with {budget / 1e9:.1f} GB"
-                run.notice(f"{self._device.name}: {what}", "warning")
+            # The frames of what failed, and all that they hold, lived as long as the exception.
+            self._device.trim()
+            budget //= 4
+            what = f"out of device memory, trying again with {budget / 1e9:.1f} GB"
+            run.notice(f"{self._device.name}: {what}", "warning")
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @contextmanager
