@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,23 +32,30 @@ def card(library: Path) -> EmulatedCard:
     return EmulatedCard(library)
 
 
-@pytest.fixture(scope="session")
-def opened_gpu() -> Device:
-    """The first card of this host, every unit loaded."""
+@functools.cache
+def open_gpu() -> Device | str:
+    """The first card of this host, every unit loaded; or why there is none."""
     try:
         device = Device()
         device.load(compiler.compile_units([*compiler.UNITS, *compiler.PROBE_UNITS], device.architecture))
     except BackendError as error:
-        pytest.skip(str(error))
+        return str(error)
     return device
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") is not None and isinstance(why := open_gpu(), str):
+        pytest.skip(why)
+
+
 @pytest.fixture
-def gpu(opened_gpu: Device) -> Iterator[Device]:
+def gpu() -> Iterator[Device]:
     """The card, without the memory and the times of the test before."""
-    yield opened_gpu
-    opened_gpu.drain()
-    opened_gpu.trim()
+    device = open_gpu()
+    assert isinstance(device, Device), "a test that needs a card has the marker gpu"
+    yield device
+    device.drain()
+    device.trim()
 
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
