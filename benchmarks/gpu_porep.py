@@ -120,7 +120,7 @@ class Bench:
         self.events.append(
             wire.Hello(
                 t_ns=now(), unix_ns=time.time_ns(), source="prover", pid=os.getpid(), backend=self.backend.name,
-                devices=[self.backend.device],
+                devices=list(self.backend.devices),
             )
         )  # fmt: skip
         self.arena = Arena(self.events.append, POOL_BYTES, getattr(self.backend, "pinner", None))
@@ -148,7 +148,7 @@ class Bench:
 
     def device(self) -> dict[str, object]:
         pinner = getattr(getattr(self, "backend", None), "pinner", None)
-        if pinner is None:
+        if not hasattr(pinner, "pool_bytes"):  # no GPU, or several
             return {}
         used, held = pinner.pool_bytes
         return {"device_used_bytes": used, "device_held_bytes": held, "device_free_bytes": pinner.memory_bytes[0]}
@@ -164,7 +164,7 @@ class Bench:
         self.backend.warm_up(self.run(""))
         backend_s = time.monotonic() - began
         codes = [child.wait() for child in children]
-        return {"backend_s": round(backend_s, 2), "child_exit_codes": codes, "device": self.backend.device}
+        return {"backend_s": round(backend_s, 2), "child_exit_codes": codes, "devices": list(self.backend.devices)}
 
     def run(self, job_id: str) -> Run:
         return Run(self.events.append, job_id)

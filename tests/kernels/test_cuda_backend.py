@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from prover.backends.cuda import failures
 from prover.backends.cuda.backend import CudaBackend
 from prover.backends.cuda.ntt import field_array
 from prover.backends.cuda.resident import Placement
+from prover.backends.spread import Spread
 from prover.builtin import BuiltinWorkload
 from prover.circuits.registry import build
 from prover.errors import BackendError, Cancelled
@@ -186,3 +188,55 @@ def test_a_cancelled_verb_waits_for_its_copies_before_it_leaves(card, cubic_key)
 def test_every_driver_error_has_its_class_and_its_remedy(text, kind, remedy):
     error = failures.from_cupy(RuntimeError(text), "cuda:0 test")
     assert type(error) is kind and remedy in str(error)
+
+
+class InTurn(EmulatedCard):
+    """The emulation keeps a block's state in statics, so that cards of one process launch in turn."""
+
+    turn = threading.Lock()
+
+    def __init__(self, library: Path, index: int) -> None:
+        super().__init__(library)
+        self.index, self.name = index, f"cuda:{index} emulation"
+
+    def launch(self, kernel, *arguments, **facts):
+        with self.turn:
+            super().launch(kernel, *arguments, **facts)
+
+
+def test_two_cards_make_the_cpus_proofs_each_in_its_own_lane(library: Path, cubic_key):
+    events: list[wire.Event] = []
+    spread = Spread([CudaBackend(device=InTurn(library, index)) for index in range(2)])
+    ours = prove(spread, "cubic", cubic_key, events)
+    assert ours.verified and ours.proof_bytes == prove(CpuBackend(2), "cubic", cubic_key).proof_bytes
+    lanes = {(e.lane, e.circuit) for e in events if isinstance(e, wire.Span) and e.stage is Stage.MSM_H}
+    assert lanes == {("cuda:0 s0", 0), ("cuda:1 s0", 1)}
+    keys = [e for e in events if isinstance(e, wire.BufferAllocated) and e.place is wire.Place.DEVICE]
+    assert sorted(e.device for e in keys) == ["cuda:0 emulation", "cuda:1 emulation"]
+    given_back = {e.buffer_id for e in events if isinstance(e, wire.BufferReleased) and e.how == "device"}
+    assert given_back == {e.buffer_id for e in keys}
+
+
+def test_a_key_made_on_the_cards_is_one_key_and_is_handed_out_once(library: Path):
+    spread = Spread([CudaBackend(device=InTurn(library, index)) for index in range(2)])
+    events: list[wire.Event] = []
+    r1cs = build("cubic").r1cs
+    key = spread.resident_setup(r1cs, Run(events.append, "job"))
+    assert sum(isinstance(e, wire.BufferAllocated) for e in events) == 2
+    prover = Prover(spread, Arena(events.append))
+    try:
+        result = prover.run_job(BuiltinWorkload("cubic", 2, OneKey(key)), Policy.SYNC_4K, Run(events.append, "job"))
+    finally:
+        prover.close()
+    assert result.verified
+
+
+def test_a_streamed_key_outlives_the_cancelled_job_that_loaded_it(card, cubic_key):
+    backend = CudaBackend(device=card, placement=Placement.HOST)
+    first = Run(lambda _event: None, "first")
+    resident = backend.load_key(cubic_key, first)
+    first.cancel()
+    columns = [field_array([i + 2 for i in range(cubic_key.domain_size)]) for _ in range(3)]
+    second = Run(lambda _event: None, "second")
+    scalars = backend.ntt_h(resident, *columns, second, 0)
+    assert backend.msm_h(resident, scalars, second, 0).any()

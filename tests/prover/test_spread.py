@@ -9,6 +9,7 @@ import pytest
 
 from prover import wire
 from prover.arena import Arena
+from prover.backends import select
 from prover.backends.cpu.backend import CpuBackend
 from prover.backends.cuda.failures import DeviceLost, NoDevice, OutOfDeviceMemory
 from prover.backends.select import over_cards
@@ -21,6 +22,10 @@ from prover.jobs import JobResult, Prover
 from prover.keys import ProvingKey, QueryName
 from prover.prove import Blinding
 from prover.run import Run, silent
+from prover.serve.hub import Hub
+from prover.serve.queue import JobQueue
+from prover.serve.request import JobRequest
+from prover.serve.worker import Worker, WorkerOptions
 from prover.setup import ToxicWaste
 from prover.setup import test_setup as make_key
 from prover.wire import Outcome, Policy, Stage
@@ -387,3 +392,34 @@ def test_a_list_of_gpus_is_numbers_each_once():
             parse_gpus(bad)
     with pytest.raises(BadRequest, match="do not go together"):
         parse_gpus("0", "cpu")
+
+
+def test_a_service_tells_which_cards_it_has_and_which_it_has_left(monkeypatch):
+    cards = [Card(0), Card(1)]
+    for card in cards:
+        card.name = "cuda"
+    monkeypatch.setattr(select, "make_backend", lambda *_arguments: (Spread(cards), ""))
+    hub = Hub(wire.Hello(t_ns=1, unix_ns=1, pid=1), Policy.SYNC_4K)
+    queue = JobQueue(hub, Policy.SYNC_4K)
+    worker = Worker(queue, WorkerOptions(backend="cuda", threads=1))
+    working = threading.Thread(target=worker.work)
+    working.start()
+
+    def outcome(job_id: str) -> Outcome:
+        job, _ = queue.submit(JobRequest(job_id, "cubic", 3))
+        ended = threading.Event()
+        job.call_when_ended(ended.set)
+        assert job.outcome is not None or ended.wait(PATIENCE_S)
+        return job.outcome
+
+    try:
+        assert outcome("first") is Outcome.PROVED
+        assert hub.hello.devices == ["cuda:0 Test", "cuda:1 Test"] and hub.hello.backend == "cuda"
+        cards[0].faults["msm_h"] = DeviceLost("cuda:0 Test", "gone")
+        assert outcome("second") is Outcome.FAILED
+        assert outcome("third") is Outcome.PROVED
+        assert hub.hello.devices == ["cuda:1 Test"]
+    finally:
+        queue.stop("the test is over")
+        working.join(PATIENCE_S)
+    assert not working.is_alive()

@@ -65,7 +65,7 @@ class JobReport:
     plateau: PlateauCheck | None
     finding: str
     stages_ms: dict[str, float]
-    """Wall time of each stage of the whole job, and of per-circuit stages the sum over circuits."""
+    """Wall time that the runs of each stage cover, of per-circuit stages those of every circuit."""
     total_ms: float
     peak_anon_bytes: int | None
     peak_rss_bytes: int | None

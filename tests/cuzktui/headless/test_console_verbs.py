@@ -47,6 +47,7 @@ def test_help_imports_neither_a_screen_nor_a_prover_nor_grpc():
     (["prove", "cubic", "--circuits", "0"], "--circuits 0"),
     (["prove", "cubic", "--circuits", "x"], "invalid int"),
     (["prove", "cubic", "--policy", "sideways"], "sideways"),
+    (["prove", "cubic", "--gpus", "0,0"], "named twice"),
     (["prove", "cubic", "--export", "trace.doc"], ".json"),
     (["replay", "/no/such.jsonl"], "no such recording"),
     (["replay", "/etc/hostname"], "line 1"),
@@ -136,6 +137,35 @@ def test_the_doctor_finds_this_host_fit():
     assert done.returncode == 0, done.stdout
     for what in ("python", "gpu", "memory", "cgroup", "recordings", "terminal"):
         assert what in done.stdout
+
+
+def test_the_doctor_names_every_card_and_what_hides_some(monkeypatch):
+    from cuzktui import doctor
+    from cuzktui.collector import nvml
+
+    class Two:
+        devices, note = ("NVIDIA H200", "NVIDIA L4"), ""
+
+        def __init__(self, *_arguments): ...
+        def start(self): ...
+        def wait_verdict(self, timeout_s): ...
+        def stop(self): ...
+
+    monkeypatch.setattr(nvml, "GpuSampler", Two)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    told = {check.what: check for check in doctor.all_checks() if check.what.startswith("gpu")}
+    assert told["gpu 0"].text == "NVIDIA H200" and told["gpu 1"].text == "NVIDIA L4"
+    assert told["gpu"].level == "note" and "CUDA_VISIBLE_DEVICES=1" in told["gpu"].text
+
+
+def test_the_console_passes_the_choice_of_cards_on_to_its_prover():
+    from cuzktui.cli import _parser, _spec
+
+    def passed(*words: str) -> tuple[str, ...]:
+        return _spec(_parser().parse_args(["prove", "cubic", "--no-record", *words]), "test").prover_arguments
+
+    assert passed("--gpus", "0,2") == ("--backend", "auto", "--gpus", "0,2")
+    assert passed() == passed("--gpus", "all") == ("--backend", "auto")
 
 
 def test_a_prover_that_does_not_answer_is_an_error_of_its_own(tmp_path, monkeypatch):

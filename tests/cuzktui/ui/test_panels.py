@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -391,3 +392,17 @@ def test_the_footer_always_shows_help_and_the_way_out(width: int) -> None:
     line = footer.footer_grid(view_of(fold(until_inner_ended())), width).text()
     assert line.rstrip().endswith("? help  q quit")
     assert len(line) <= width
+
+
+@pytest.mark.parametrize(
+    ("devices", "shown"),
+    [
+        (["cuda:0 NVIDIA H200"], "cuda:0 H200"),
+        (["cuda:0 NVIDIA H200", "cuda:1 NVIDIA H200"], "cuda 2 × H200"),
+        (["cuda:0 NVIDIA H200", "cuda:2 NVIDIA L4"], "cuda:0 H200 + cuda:2 L4"),
+    ],
+)
+def test_the_header_names_every_card_that_jobs_go_to(devices: list[str], shown: str) -> None:
+    snapshot = fold(DONE)
+    hello = msgspec.structs.replace(snapshot.hello, devices=devices)
+    assert f" {shown} " in header.header_grid(view_of(msgspec.structs.replace(snapshot, hello=hello)), 160).text()

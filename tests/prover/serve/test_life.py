@@ -188,6 +188,8 @@ def test_what_is_not_a_socket_is_not_removed(folder):
         (("--threads", "-1"), "--threads -1"),
         (("--policy", "sometimes"), "invalid choice: 'sometimes'"),
         (("--backend", "tpu"), "invalid choice: 'tpu'"),
+        (("--gpus", "one"), "--gpus 'one'"),
+        (("--gpus", "1", "--backend", "cpu"), "--gpus 1 and --backend cpu"),
         (("--owner-pid", "1"), "owner pid 1"),
         (("--socket", "/tmp/" + "x" * 120), "longer than 107 bytes"),
         (("--socket", "/proc/nowhere/p.sock"), "socket folder /proc/nowhere"),
