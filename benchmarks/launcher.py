@@ -28,8 +28,8 @@ from prover.serve.server import ServeOptions, Server
 from prover.serve.worker import Worker
 from prover.wire import Policy, Stage
 
-VERBS = (Stage.NTT_H, Stage.MSM_H, Stage.BATCH_ADD, Stage.TAIL_MSM, Stage.B_G2_MSM)
 SPANS = 12
+"""Told of one verb of one circuit."""
 KERNEL_BYTES = 24_576
 """Filled by one call: about 1 µs outside the interpreter lock."""
 IDLE_THREADS = 40
@@ -55,9 +55,13 @@ class Launcher(Worker):
                 self._synthesize(run, circuit, memory)
         synth_ns = _undisturbed_ns() - began_ns
         with run.stage(Stage.PROVE):
+            self._verbs(run, Stage.B_G2_MSM, job.request.num_circuits, memory)
             for circuit in range(job.request.num_circuits):
-                for stage in VERBS:
-                    self._verb(run, stage, circuit, memory)
+                for stage in (Stage.NTT_H, Stage.MSM_H):
+                    with run.stage(stage, circuit):
+                        self._verb(run, stage, circuit, memory)
+            for stage in (Stage.BATCH_ADD, Stage.TAIL_MSM):
+                self._verbs(run, stage, job.request.num_circuits, memory)
             inner_ns = _undisturbed_ns() - began_ns - synth_ns
             run.emit(wire.InnerEnded(t_ns=now(), job_id=run.job_id, inner_ns=inner_ns))
         outer_ns = _undisturbed_ns() - began_ns - synth_ns
@@ -75,18 +79,22 @@ class Launcher(Worker):
                     _launch(memory)
                 run.progress(Stage.EVAL_ABC, step + 1, SYNTH_STEPS, "rows", circuit=circuit)
 
+    def _verbs(self, run: Run, stage: Stage, circuits: int, memory: ctypes.Array[ctypes.c_char]) -> None:
+        with run.stage(stage):
+            for circuit in range(circuits):
+                self._verb(run, stage, circuit, memory)
+
     def _verb(self, run: Run, stage: Stage, circuit: int, memory: ctypes.Array[ctypes.c_char]) -> None:
-        with run.stage(stage, circuit):
-            begin_ns = now()
-            for _ in range(self.launches):
-                _launch(memory)
-            for _ in range(SPANS):
-                run.emit(
-                    wire.Span(
-                        t_ns=now(), job_id=run.job_id, name="g1_sums", begin_ns=begin_ns, stage=stage, circuit=circuit,
-                        lane="cuda:0 s0", ops=1, op="g1_add", moved_bytes=1, roof_percent=50.0, error_ns=10_000,
-                    )
-                )  # fmt: skip
+        begin_ns = now()
+        for _ in range(self.launches):
+            _launch(memory)
+        for _ in range(SPANS):
+            run.emit(
+                wire.Span(
+                    t_ns=now(), job_id=run.job_id, name="g1_sums", begin_ns=begin_ns, stage=stage, circuit=circuit,
+                    lane="cuda:0 s0", ops=1, op="g1_add", moved_bytes=1, roof_percent=50.0, error_ns=10_000,
+                )
+            )  # fmt: skip
 
 
 def _undisturbed_ns() -> int:

@@ -2,21 +2,17 @@
 
 Two targets: a foreign program that fills, computes and gives 256 MiB back, and our prover proving one small job. Each
 pair does the work once watched and once not, in random order: the foreign program's collector is stopped by signal in
-between, which makes pairs cheap; the prover's is started and ended, since its stream costs the prover something too.
-CPU time (schedstat) is compared, wall time stands beside it. The interval is of the mean of the pairs' log ratios
-(Student's t, 95 %). Writes results/watch_cost.json.
+between, which makes pairs cheap; the prover's is started and ended (`watched_pairs`), since its stream costs too.
+CPU time of the process is compared, wall time stands beside it. Writes results/watch_cost.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
-import random
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,8 +21,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cuzktui.collector.watch import is_listening
-from cuzktui.sources.control import ControlClient
+from paired import orders, ratio
+from watched_pairs import Job, line, measure, process_cpu_ns
+
 from prover import wire
 
 RESULTS = Path(__file__).parent / "results" / "watch_cost.json"
@@ -47,19 +44,6 @@ for line in sys.stdin:
 """
 RESUME_S = 0.1
 """A collector that goes on has caught up with its schedule by then."""
-T_95 = {20: 2.093, 25: 2.064, 30: 2.045, 40: 2.023, 60: 2.001, 100: 1.984, 200: 1.972, 400: 1.966}
-"""Two-sided 95 % quantiles of Student's t for so many pairs."""
-
-
-def cpu_ns(pid: int) -> int:
-    """CPU time of all threads of a process that live."""
-    total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        try:
-            total += int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0])
-        except (OSError, IndexError):
-            continue
-    return total
 
 
 @contextmanager
@@ -72,8 +56,8 @@ def collector(pid: int, *arguments: str) -> Iterator[int]:
         try:
             assert process.stdout is not None
             readings = 0
-            for line in process.stdout:
-                readings += isinstance(wire.decode(line), wire.MemSample)
+            for told in process.stdout:
+                readings += isinstance(wire.decode(told), wire.MemSample)
                 if readings >= 5:
                     break
             drain = subprocess.Popen(["cat"], stdin=process.stdout, stdout=subprocess.DEVNULL)
@@ -84,11 +68,10 @@ def collector(pid: int, *arguments: str) -> Iterator[int]:
             drain.wait()
 
 
-def pairs(count: int, watched: Callable[[], tuple[float, float]], alone: Callable[[], tuple[float, float]], seed: int):
+def pairs(count: int, watched: Callable[[], tuple[float, float]], alone: Callable[[], tuple[float, float]]):
     """Does both in random order, so many times; (watched, alone) as (cpu s, wall s) each."""
-    order = random.Random(seed)
-    for number in range(count):
-        if order.random() < 0.5:
+    for number, watched_first in enumerate(orders(count)):
+        if watched_first:
             first = watched()
             found = first, alone()
         else:
@@ -99,20 +82,8 @@ def pairs(count: int, watched: Callable[[], tuple[float, float]], alone: Callabl
 
 
 def summary(found: list[tuple[tuple[float, float], tuple[float, float]]]) -> dict[str, object]:
-    """Ratios with their intervals, in percent over 1."""
-    answer: dict[str, object] = {"pairs": len(found)}
-    for index, name in enumerate(("cpu", "wall")):
-        logs = [math.log(one[index] / two[index]) for one, two in found]
-        mean, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
-        half = T_95[min(T_95, key=lambda n: abs(n - len(logs)))] * error
-        low, high = (100 * (math.exp(mean + sign * half) - 1) for sign in (-1, 1))
-        answer[name] = {
-            "median_s_alone": round(statistics.median(two[index] for _, two in found), 4),
-            "mean_percent": round(100 * (math.exp(mean) - 1), 3),
-            "median_percent": round(100 * (math.exp(statistics.median(logs)) - 1), 3),
-            "interval_95_percent": [round(low, 3), round(high, 3)],
-        }
-    return answer
+    """Watched over alone; medians in seconds."""
+    return {name: ratio([w[i] for w, _ in found], [a[i] for _, a in found]) for i, name in enumerate(("cpu", "wall"))}
 
 
 def foreign(count: int, rounds: int) -> dict[str, object]:
@@ -123,11 +94,11 @@ def foreign(count: int, rounds: int) -> dict[str, object]:
 
         def work() -> tuple[float, float]:
             assert child.stdin is not None and child.stdout is not None
-            cpu, wall = cpu_ns(child.pid), time.perf_counter()
+            cpu, wall = process_cpu_ns(child.pid), time.perf_counter()
             child.stdin.write(f"{rounds}\n")
             child.stdin.flush()
             child.stdout.readline()
-            return (cpu_ns(child.pid) - cpu) / 1e9, time.perf_counter() - wall
+            return (process_cpu_ns(child.pid) - cpu) / 1e9, time.perf_counter() - wall
 
         work()
         with collector(child.pid, "--role", "foreign") as observer:
@@ -140,7 +111,7 @@ def foreign(count: int, rounds: int) -> dict[str, object]:
                     os.kill(observer, signal.SIGCONT)
                     time.sleep(RESUME_S)
 
-            found = list(pairs(count, work, alone, 1))
+            found = list(pairs(count, work, alone))
         assert child.stdin is not None
         child.stdin.close()
     return summary(found)
@@ -148,46 +119,9 @@ def foreign(count: int, rounds: int) -> dict[str, object]:
 
 def ours(count: int, circuit: str) -> dict[str, object]:
     """Our prover, watched through its socket as well."""
-    with tempfile.TemporaryDirectory() as folder:
-        socket = f"{folder}/prover.sock"
-        command = [sys.executable, "-m", "prover", "serve", "--socket", socket, "--backend", "cpu"]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        control = ControlClient(socket, "benchmark")
-        try:
-            while not is_listening(socket):
-                time.sleep(0.05)
-
-            def work() -> tuple[float, float]:
-                cpu, wall = cpu_ns(server.pid), time.perf_counter()
-                prove(socket, control, circuit)
-                return (cpu_ns(server.pid) - cpu) / 1e9, time.perf_counter() - wall
-
-            def watched() -> tuple[float, float]:
-                with collector(server.pid, "--prover-socket", socket):
-                    return work()
-
-            work()
-            work()
-            return summary(list(pairs(count, watched, work, 2)))
-        finally:
-            control.close()
-            server.terminate()
-            server.wait()
-
-
-def prove(socket: str, control: ControlClient, circuit: str) -> None:
-    """One job from request to reply, heard over a stream of its own in both cases alike."""
-    from cuzktui.collector.watch import WatchStream
-
-    ended: list[str] = []
-    stream = WatchStream(socket, lambda event: ended.append(event.job_id) if isinstance(event, wire.JobEnded) else None)
-    stream.start()
-    try:
-        job_id = control.submit(circuit, 1, "sync-4k")
-        while job_id not in ended:
-            time.sleep(0.005)
-    finally:
-        stream.stop()
+    command = [sys.executable, "-m", "prover", "serve", "--backend", "cpu"]
+    job = Job(circuit, 1, "sync-4k", pairs=count)
+    return measure(command, job, ["--no-gpu"], lambda facts: print(line(facts), file=sys.stderr))
 
 
 def main() -> int:

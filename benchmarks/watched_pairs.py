@@ -25,8 +25,8 @@ from prover import wire
 from prover.proto import proving_pb2, proving_pb2_grpc
 
 JOB_TIMEOUT_S = 300
-SETTLE_S = 0.7
-"""After its first lines a collector still loads the gRPC library: over in that time on 2 slow cores."""
+SETTLE_S = 0.3
+"""A collector whose stream has begun has loaded everything; its first looks at every thread are over in that time."""
 LEFT_S = 0.1
 """Before a job that is alone a collector comes too, and leaves: what lies before a job is the same for both."""
 FIGURES = ("wall_ms", "prover_cpu_ms", "synthesis_ms", "prove_ms")
