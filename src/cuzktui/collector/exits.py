@@ -64,18 +64,14 @@ def how_it_ended(pid: int, pidfd: int) -> Exit:
 
 def _from_zombie(pid: int) -> Exit:
     try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        owner = os.stat(f"/proc/{pid}").st_uid
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            line = file.read(2048)
     except OSError:
-        return Exit()
-    try:
-        line = os.read(fd, 2048)
-    except OSError:
-        return Exit()
-    finally:
-        os.close(fd)
+        return Exit()  # its parent has collected it
     fields = line[line.rfind(b")") + 2 :].split()
     # Field 52 reads 0 without the right to trace the process, so 0 proves nothing unless the process is our own.
-    if len(fields) < 50 or fields[0] != b"Z" or os.stat(f"/proc/{pid}").st_uid not in (os.geteuid(),):
+    if len(fields) < 50 or fields[0] != b"Z" or owner != os.geteuid():
         return Exit()
     return from_wait_status(int(fields[49]))
 

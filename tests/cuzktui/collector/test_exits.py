@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from cuzktui.collector import exits
 from cuzktui.collector.exits import Exit, from_wait_status, how_it_ended
 
 
@@ -38,6 +39,15 @@ def test_a_kernel_that_keeps_the_exit_code_gives_it_after_the_parent_has_collect
     child, pidfd = ended("raise SystemExit(9)")
     child.wait()
     assert how_it_ended(child.pid, pidfd) in (Exit(exit_code=9), Exit())
+    os.close(pidfd)
+
+
+def test_one_that_is_collected_while_it_is_read_has_ended_all_the_same(monkeypatch):
+    child, pidfd = ended("raise SystemExit(9)")
+    looked = os.stat
+    monkeypatch.setattr(exits.os, "stat", lambda path: (looked(path), child.wait())[0])
+    monkeypatch.setattr(exits, "PIDFD_GET_INFO", 0)
+    assert how_it_ended(child.pid, pidfd) == Exit()
     os.close(pidfd)
 
 
