@@ -2,8 +2,8 @@
 
 50 Hz at rest, 250 Hz in the last stages before a release and while memory falls, 1000 Hz in the first half second of
 a fall: 1 GB of 4K pages leaves the resident set in 20 ms, a long release needs no more than the slower step. A fall
-that nobody announced speeds up the readings of its own process only. Every reading keeps its own true time, how late it
-was and what it cost. A missed deadline is skipped, never caught up with.
+that nobody announced speeds up the readings of its own process only, the fastest step only as long as it goes on. Every
+reading keeps its own true time, how late it was and what it cost. A missed deadline is skipped, never caught up with.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ HOT_FIRST_NS = 500_000_000
 FALL_BYTES, FALL_BYTES_PER_S = 1 << 20, 400e6
 """A drop between two readings that counts as falling memory: slower than this, readings at rest resolve it, and a heap
 that is tidied up now and then keeps nobody busy."""
-AFTER_FALL_NS = 300_000_000
+AFTER_FALL_NS, STILL_NS = 300_000_000, 40_000_000
+"""A fall may go on for so long after a drop; without another one in the shorter time 1000 Hz would resolve nothing, nor
+does it where an announced fall has not begun in that time: most buffers are recycled."""
 MAX_HOT_NS = 600_000_000_000
 """A stage whose end was never reported stops heating the schedule after ten minutes."""
 
@@ -45,6 +47,7 @@ class MemorySampler(threading.Thread):
         self._falls_until_ns: dict[int, int] = {}
         self._asked_until_ns = 0
         """All processes are read fast until then: somebody announced a release."""
+        self._asked_ns = self._fell_ns = 0
         self._wake = threading.Lock()
         self._wake.acquire()
         self._stopping = False
@@ -79,7 +82,8 @@ class MemorySampler(threading.Thread):
 
     def hot(self, until_ns: int) -> None:
         """A release is running or due: read fast until then."""
-        self._extend_hot(min(until_ns, now() + MAX_HOT_NS))
+        self._asked_ns = now()
+        self._extend_hot(min(until_ns, self._asked_ns + MAX_HOT_NS))
         self._asked_until_ns = max(self._asked_until_ns, self._hot_until_ns)
         self._kick()
 
@@ -116,7 +120,8 @@ class MemorySampler(threading.Thread):
 
     def _period_ns(self, t_ns: int) -> int:
         if t_ns < self._hot_until_ns:
-            return HOT_NS if t_ns - self._hot_since_ns < HOT_FIRST_NS else WARM_NS
+            is_moving = t_ns - max(self._asked_ns, self._fell_ns) < STILL_NS
+            return HOT_NS if is_moving and t_ns - self._hot_since_ns < HOT_FIRST_NS else WARM_NS
         return WARM_NS if t_ns < self._warm_until_ns else REST_NS
 
     def _extend_hot(self, until_ns: int) -> None:
@@ -145,7 +150,7 @@ class MemorySampler(threading.Thread):
                 self.cost_ns.append(end - begin)
                 if self._last.get(reader.pid, 0) - resident >= max(FALL_BYTES, FALL_BYTES_PER_S * since_ns / 1e9):
                     self._extend_hot(end + AFTER_FALL_NS)
-                    self._falls_until_ns[reader.pid] = end + AFTER_FALL_NS
+                    self._fell_ns, self._falls_until_ns[reader.pid] = end, end + AFTER_FALL_NS
                 self._last[reader.pid] = resident
             begin = now()
 

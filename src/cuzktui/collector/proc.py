@@ -17,6 +17,8 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 MAX_THREADS_READ = 256
 """Threads beyond this are counted but not read one by one: the reading must stay cheap."""
+MAX_TRUSTED = 4
+"""Looks at a sleeping thread that are answered by its CPU time alone: 80 ms at the finest pace."""
 EXEC_TRIES, EXEC_PAUSE_S = 10, 0.005
 """A program that has just been started has no command line for a moment: its image is loaded before its arguments."""
 
@@ -48,18 +50,36 @@ class StatmReader:
 
 
 class _Task:
-    """Descriptors of one thread."""
+    """One thread: its descriptors and what it did when last looked at."""
 
-    __slots__ = ("run_ns", "schedstat", "stat", "wchan")
+    __slots__ = ("_schedstat", "_seen", "_stat", "_trusted", "_wchan", "channel", "run_ns", "state")
 
     def __init__(self, root: str) -> None:
-        self.run_ns = 0
-        self.schedstat = _open(root + "/schedstat")
-        self.stat = _open(root + "/stat")
-        self.wchan = _open(root + "/wchan")
+        self._schedstat, self._stat, self._wchan = (_open(f"{root}/{name}") for name in ("schedstat", "stat", "wchan"))
+        self._seen, self._trusted = b"", 0
+        self.run_ns, self.state, self.channel = 0, "", ""
+
+    def look(self) -> bool:
+        """Brings the thread up to date; False where its CPU time is not readable, as that of an ended thread is not.
+
+        A thread that was asleep and has not run since is asleep in the same place still, or at most woken and waiting
+        for a core: it is asked for nothing but its CPU time, `MAX_TRUSTED` times.
+        """
+        schedstat = _pread(self._schedstat)
+        if schedstat and schedstat == self._seen and self._trusted:
+            self._trusted -= 1
+            return True
+        self._seen = schedstat
+        if schedstat:
+            self.run_ns = int(schedstat.split(None, 1)[0])
+        fields = _after_name(_pread(self._stat))
+        self.state = fields[0].decode("ascii", "replace") if fields else ""
+        self.channel = _pread(self._wchan).decode("ascii", "replace") if self.state in ("S", "D") else ""
+        self._trusted = MAX_TRUSTED if self.state == "S" else 0
+        return bool(schedstat)
 
     def close(self) -> None:
-        for fd in (self.schedstat, self.stat, self.wchan):
+        for fd in (self._schedstat, self._stat, self._wchan):
             if fd >= 0:
                 os.close(fd)
 
@@ -72,46 +92,52 @@ class CpuReader:
         self._stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
         self._tasks: dict[str, _Task] = {}
         self._ended_ns = 0
+        self._listed = 0
+        """Threads when they were last listed; 0 once one was not readable: as many as before need not be the same."""
 
     def read(self) -> wire.CpuSample | None:
         """The present reading; None once the process is gone."""
         try:
             fields = _after_name(os.pread(self._stat, 1024, 0))
-            names = os.listdir(f"/proc/{self.pid}/task")
+            if len(fields) < 20 or fields[0] in (b"Z", b"X"):
+                return None
+            threads = int(fields[17])
+            if threads != self._listed:
+                self._list()
+            run_ns, states, wchan = self._read_tasks()
         except OSError:
             return None
-        if len(fields) < 20 or fields[0] in (b"Z", b"X"):
-            return None
-        run_ns, states, wchan = self._read_tasks(names)
         return wire.CpuSample(
             t_ns=now(), pid=self.pid, run_ns=run_ns, user_ns=int(fields[11]) * TICK_NS,
             system_ns=int(fields[12]) * TICK_NS, minor_faults=int(fields[7]), major_faults=int(fields[9]),
-            threads=len(names), states=states, wchan=wchan,
+            threads=threads, states=states, wchan=wchan,
         )  # fmt: skip
 
-    def _read_tasks(self, names: list[str]) -> tuple[int | None, dict[str, int], dict[str, int]]:
-        alive = set(names)
-        for name in [name for name in self._tasks if name not in alive]:
+    def _list(self) -> None:
+        names = os.listdir(f"/proc/{self.pid}/task")
+        self._listed = len(names)
+        for name in self._tasks.keys() - names:
             task = self._tasks.pop(name)
             self._ended_ns += task.run_ns
             task.close()
+        for name in names[:MAX_THREADS_READ]:
+            if name not in self._tasks:
+                self._tasks[name] = _Task(f"/proc/{self.pid}/task/{name}")
+
+    def _read_tasks(self) -> tuple[int | None, dict[str, int], dict[str, int]]:
         run_ns, readable = self._ended_ns, False
         states: dict[str, int] = {}
         wchan: dict[str, int] = {}
-        for name in names[:MAX_THREADS_READ]:
-            task = self._tasks.get(name) or self._tasks.setdefault(name, _Task(f"/proc/{self.pid}/task/{name}"))
-            schedstat = _pread(task.schedstat)
-            if schedstat:
-                task.run_ns, readable = int(schedstat.split(None, 1)[0]), True
+        for task in self._tasks.values():
+            if task.look():
+                readable = True
+            else:
+                self._listed = 0
             run_ns += task.run_ns
-            state = _after_name(_pread(task.stat))[:1]
-            if not state:
-                continue
-            letter = state[0].decode("ascii", "replace")
-            states[letter] = states.get(letter, 0) + 1
-            channel = _pread(task.wchan).decode("ascii", "replace") if letter in "SD" else ""
-            if channel not in ("", "0"):
-                wchan[channel] = wchan.get(channel, 0) + 1
+            if task.state:
+                states[task.state] = states.get(task.state, 0) + 1
+            if task.channel not in ("", "0"):
+                wchan[task.channel] = wchan.get(task.channel, 0) + 1
         return (run_ns if readable else None), states, wchan
 
     def close(self) -> None:

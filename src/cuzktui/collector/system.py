@@ -30,8 +30,10 @@ FINE_PERIOD_NS = 20_000_000
 COST_FACTOR = 100
 """A reading of a stranger is followed by so many times its cost before the next one."""
 IDLE_NS, PARENT_IDLE_NS = 5_000_000_000, 300_000_000
+EARLY_NS = 4_000_000
+"""What is due so soon is read with what is due now: being woken costs as much as a reading."""
 HOST_PERIOD_NS = 500_000_000
-FAMILY_PERIOD_NS = 50_000_000
+FAMILY_PERIOD_NS, FAMILY_COST_FACTOR = 50_000_000, 400
 COST_PERIOD_NS = 2_000_000_000
 
 
@@ -53,7 +55,7 @@ class Watched:
     def read_cpu(self) -> wire.CpuSample | None:
         """The reading that is due, None where it is not yet or the process is gone."""
         began_ns = now()
-        if began_ns < self.cpu_due_ns:
+        if began_ns < self.cpu_due_ns - EARLY_NS:
             return None
         sample = self.cpu.read()
         if sample is None or sample.run_ns is None or sample.run_ns != self.run_ns:
@@ -146,7 +148,8 @@ class SystemSampler(threading.Thread):
             self._read_families()
             watched = tuple(self._watched.values())
             due[self._read_cpu] = min((w.cpu_due_ns for w in watched), default=now() + CPU_PERIOD_NS)
-            self._wait_for_ends(min(*due.values(), self._family_due_ns if self._families else due[self._read_host]))
+            family_ns = self._family_due_ns + FINE_PERIOD_NS if self._families else due[self._read_host]
+            self._wait_for_ends(min(*due.values(), family_ns))
         self._read_cost()
 
     def _wait_for_ends(self, until_ns: int) -> None:
@@ -195,10 +198,11 @@ class SystemSampler(threading.Thread):
                 self._put(sample)
 
     def _read_families(self) -> None:
-        if now() >= self._family_due_ns:
-            self._family_due_ns = now() + FAMILY_PERIOD_NS
+        began_ns = now()
+        if began_ns >= self._family_due_ns:
             for family in self._families:
                 self._watch_newcomers(family)
+            self._family_due_ns = began_ns + max(FAMILY_PERIOD_NS, FAMILY_COST_FACTOR * (now() - began_ns))
 
     def _watch_newcomers(self, family: Family) -> None:
         for pid in family.newcomers():

@@ -11,7 +11,7 @@ import pytest
 
 from cuzktui.analysis import analyse
 from cuzktui.collector.collect import Collector, Options
-from cuzktui.collector.family import MAX_MEMBERS, Family
+from cuzktui.collector.family import LOOKS, MAX_MEMBERS, Family
 from prover import wire
 from prover.wire import MemSample, ProcessSeen
 
@@ -50,6 +50,28 @@ def test_a_flood_of_children_is_bounded(tmp_path: Path) -> None:
 
 def test_a_kernel_without_such_lists_gives_none(tmp_path: Path) -> None:
     assert Family(1, str(tmp_path)).newcomers() == []
+
+
+def test_lists_are_read_only_while_somebody_starts_something(tmp_path: Path) -> None:
+    family = Family(1, proc(tmp_path, {1: [2], 2: []}))
+    loadavg, below = tmp_path / "proc" / "loadavg", tmp_path / "proc" / "2" / "task" / "2" / "children"
+    loadavg.write_text("0.10 0.20 0.30 1/100 41\n")
+    assert family.newcomers() == [2]
+    below.write_text("3")
+    assert family.newcomers() == [3], "one that its parent listed after it had its id"
+    assert [family.newcomers() for _ in range(LOOKS)] == [[]] * LOOKS
+    below.write_text("3 4")
+    assert family.newcomers() == []
+    loadavg.write_text("0.10 0.20 0.30 1/100 42\n")
+    assert family.newcomers() == [4]
+
+
+def test_lists_are_read_each_time_where_the_kernel_does_not_tell_the_newest_id(tmp_path: Path) -> None:
+    family = Family(1, proc(tmp_path, {1: [2], 2: []}))
+    (tmp_path / "proc" / "loadavg").write_text("0.00 0.00 0.00 0/0 0\n")
+    assert [family.newcomers() for _ in range(2 * LOOKS)] == [[2], *[[]] * (2 * LOOKS - 1)]
+    (tmp_path / "proc" / "2" / "task" / "2" / "children").write_text("3")
+    assert family.newcomers() == [3]
 
 
 def recorded(command: list[str]) -> list[wire.Event]:

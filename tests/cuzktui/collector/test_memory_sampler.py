@@ -10,8 +10,9 @@ import time
 
 import pytest
 
+from cuzktui.collector import proc
 from cuzktui.collector.memory import AFTER_FALL_NS, MemorySampler
-from cuzktui.collector.proc import CpuReader, StatmReader, describe
+from cuzktui.collector.proc import MAX_TRUSTED, CpuReader, StatmReader, describe
 from prover import wire
 from prover.run import now
 
@@ -127,6 +128,56 @@ def test_cpu_time_is_counted_and_split_and_threads_are_told_apart(program):
     assert 0.25e9 < after.run_ns - before.run_ns < 0.5e9
     assert after.user_ns > before.user_ns
     reader.close()
+
+
+def test_threads_that_sleep_on_are_asked_for_their_cpu_time_only(program, monkeypatch):
+    program.order("threads 20")
+    first_of(CpuReader(program.pid), lambda sample: sample.states == {"S": 21})
+    reader, asked = CpuReader(program.pid), []
+    monkeypatch.setattr(proc, "_pread", lambda fd: asked.append(fd) or os.pread(fd, 512, 0))
+    whole, looks = reader.read(), [len(asked)]
+    for _ in range(MAX_TRUSTED + 1):
+        at = len(asked)
+        assert reader.read().states == whole.states == {"S": 21}
+        looks.append(len(asked) - at)
+    assert looks == [63, *[21] * MAX_TRUSTED, 63]
+    reader.close()
+
+
+def test_a_thread_that_slept_and_runs_is_told_at_once(program):
+    program.order("threads 3")
+    reader = CpuReader(program.pid)
+    asleep = first_of(reader, lambda sample: sample.states == {"S": 4})
+    program.send("spin 0.3")
+    running = first_of(reader, lambda sample: sample.run_ns > asleep.run_ns + 20_000_000)
+    assert running.states == {"R": 1, "S": 3}
+    assert sum(running.wchan.values()) <= 3
+    program.answer()
+    assert first_of(reader, lambda sample: "R" not in sample.states).states == {"S": 4}
+    reader.close()
+
+
+def test_a_thread_that_takes_the_place_of_another_is_read():
+    reader, leave, stay = CpuReader(os.getpid()), threading.Event(), threading.Event()
+    first, second = (threading.Thread(target=event.wait) for event in (leave, stay))
+    first.start()
+    before = reader.read()
+    leave.set()
+    first.join()
+    second.start()
+    after = first_of(reader, lambda sample: sum(sample.states.values()) == before.threads)
+    assert after.threads == before.threads and after.run_ns >= before.run_ns
+    stay.set()
+    second.join()
+    reader.close()
+
+
+def first_of(reader, wanted):
+    """The first reading that is wanted, within five seconds."""
+    end = now() + 5_000_000_000
+    while not wanted(sample := reader.read()):
+        assert now() < end, sample
+    return sample
 
 
 def test_page_faults_of_touched_memory_are_counted(program):
