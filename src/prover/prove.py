@@ -78,7 +78,7 @@ def prove_batch(
         finally:
             split.close()
         with run.stage(Stage.EPILOGUE):
-            proofs = [_assemble(key, sums[i], blind) for i, blind in enumerate(blinding)]
+            proofs = backend.each(key, len(sums), lambda i: _assemble(key, sums[i], blinding[i]))
         instances.clear()
         inner_ns = now() - began_ns
         run.emit(wire.InnerEnded(t_ns=began_ns + inner_ns, job_id=run.job_id, inner_ns=inner_ns))
