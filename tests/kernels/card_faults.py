@@ -1,10 +1,11 @@
 """Breaks its own process's use of a GPU in one way and says what came of it; a broken context dies with the process.
 
-Usage: python card_faults.py lost | image
+Usage: python card_faults.py lost | image | lost-of-several NUMBER
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,13 +13,16 @@ from tempfile import TemporaryDirectory
 
 from proving import BLINDING, with_new_key
 
+from prover import wire
 from prover.arena import Arena
 from prover.backends.cuda import compile as compiler
 from prover.backends.cuda.backend import CudaBackend
 from prover.backends.cuda.device import Device
+from prover.backends.select import default_threads, make_backend
+from prover.backends.spread import Spread
 from prover.errors import ProverError
 from prover.jobs import Prover
-from prover.run import silent
+from prover.run import Run, silent
 from prover.wire import Policy
 
 
@@ -70,5 +74,28 @@ def load_wrong_images() -> None:
                 print(f"{type(error).__name__}: {error}")
 
 
+def lose_one_of_several() -> None:
+    """A right proof over all cards, one that loses a card, and two on the cards that are left."""
+    backend, _ = make_backend("cuda", default_threads())
+    assert isinstance(backend, Spread)
+    backend.warm_up(silent())
+    said: list[wire.Event] = []
+    arena = Arena(said.append, pinner=backend.pinner)
+    prover, workload = Prover(backend, arena), with_new_key("poseidon-merkle:1")
+    for turn in range(4):
+        if turn == 1:
+            (resident, _), = prover._keys.values()
+            resident.parts[int(sys.argv[2])].resident.h = Nowhere()
+        try:
+            result = prover.run_job(workload, Policy.SYNC_HUGE, Run(said.append, "job"), blinding=BLINDING)
+            print("verified", result.verified, ", ".join(backend.devices))
+        except ProverError as error:
+            print(f"{type(error).__name__}: {error}")
+    print("said", *(event.text for event in said if isinstance(event, wire.Notice)))
+    print("kept", *(event.label for event in said if isinstance(event, wire.BufferLeaked)))
+    sys.stdout.flush()
+    os._exit(0)  # the end of a process is not what is looked at here
+
+
 if __name__ == "__main__":
-    {"lost": lose, "image": load_wrong_images}[sys.argv[1]]()
+    {"lost": lose, "image": load_wrong_images, "lost-of-several": lose_one_of_several}[sys.argv[1]]()

@@ -37,7 +37,7 @@ class Lane:
         self.lost: BackendError | None = None
         """Why nothing runs here any more; set once."""
         self._ident = 0
-        self._pool = ThreadPoolExecutor(1, initializer=self._begin)
+        self._pool: ThreadPoolExecutor | None = None
 
     def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` returns or raises, on the lane's thread, whoever calls.
@@ -51,12 +51,16 @@ class Lane:
 
     def start(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The same, without waiting for it."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, initializer=self._begin)
         return self._pool.submit(self._watched, work, *args, **kwargs)  # type: ignore[arg-type]
 
     def close(self) -> None:
-        """Gives the backend back and ends the thread."""
+        """Gives the backend back and ends the thread; work that comes later begins another."""
         self.call(self.backend.close)
-        self._pool.shutdown()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
 
     def _begin(self) -> None:
         self._ident = threading.get_ident()
