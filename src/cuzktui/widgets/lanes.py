@@ -46,6 +46,8 @@ class Block:
     end_ns: int
     name: str
     role: Role
+    device: str = ""
+    """The card it ran on, such as `cuda:1`."""
 
 
 def stage_blocks(jobs: Iterable[JobView], now_ns: int) -> list[Block]:
@@ -76,19 +78,34 @@ def cause_blocks(process: ProcessView, axis: TimeAxis) -> list[Block]:
 
 
 def kernel_blocks(jobs: Iterable[JobView], begin_ns: int, end_ns: int, resolution_ns: int) -> list[Block]:
-    """Spans in a window, those of one name that touch at the axis' resolution joined."""
+    """Spans in a window, those of one name and card that touch at the axis' resolution joined."""
     found: list[Block] = []
-    last: dict[str, int] = {}
+    last: dict[tuple[str, str], int] = {}
     spans = [s for job in jobs for s in job.spans if s.t_ns >= begin_ns and s.begin_ns <= end_ns]
     for span in sorted(spans, key=lambda s: s.begin_ns):
-        at = last.get(span.name)
+        device = span.lane.partition(" ")[0] if span.lane.startswith("cuda:") else ""
+        at = last.get((device, span.name))
         if at is not None and span.begin_ns <= found[at].end_ns + resolution_ns:
             joined = found[at]
-            found[at] = Block(joined.begin_ns, max(joined.end_ns, span.t_ns), span.name, Role.KERNEL)
+            found[at] = Block(joined.begin_ns, max(joined.end_ns, span.t_ns), span.name, Role.KERNEL, device)
         else:
-            last[span.name] = len(found)
-            found.append(Block(span.begin_ns, span.t_ns, span.name, Role.KERNEL))
+            last[device, span.name] = len(found)
+            found.append(Block(span.begin_ns, span.t_ns, span.name, Role.KERNEL, device))
     return found
+
+
+def by_card(blocks: list[Block], rows: int) -> dict[str, list[Block]]:
+    """Named rows, a card each, where blocks come from several; else empty.
+
+    What ran on the CPU is in the first row, and cards beyond the number of rows are in the last.
+    """
+    devices = sorted({block.device for block in blocks if block.device}, key=lambda name: (len(name), name))
+    if len(devices) < 2 or rows < 2:
+        return {}
+    groups = [[name] for name in devices[: rows - 1]] + ([devices[rows - 1 :]] if len(devices) >= rows else [])
+    names = [group[0] if len(group) == 1 else f"{group[0]} +{len(group) - 1}" for group in groups]
+    groups[0].append("")
+    return {name: [b for b in blocks if b.device in group] for name, group in zip(names, groups, strict=True)}
 
 
 def packed(blocks: list[Block], axis: TimeAxis, rows: int) -> list[list[Block]]:

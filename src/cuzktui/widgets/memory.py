@@ -176,9 +176,11 @@ def _draw_lanes(
     kernel_rows = sum(lane.kind == "kernel" for lane in rows)
     cell_ns = axis.dot_ns * axis.dots_wide
     blocks = lanes.kernel_blocks(jobs, axis.begin_ns, axis.end_ns, cell_ns) if kernel_rows else []
-    packed = lanes.packed(blocks, axis, kernel_rows) if kernel_rows else []
+    cards = lanes.by_card(blocks, kernel_rows)
+    packed = list(cards.values()) or (lanes.packed(blocks, axis, kernel_rows) if kernel_rows else [])
     for lane in rows:
-        grid.put(1, y, lane.name, Role.MUTED)
+        name = list(cards)[lane.row] if lane.kind == "kernel" and lane.row < len(cards) else lane.name
+        grid.put(1, y, name[: GUTTER - 1], Role.MUTED)
         if lane.kind == "ticks":
             _draw_ticks(grid, view, axis, y)
         elif lane.kind == "cause" and process is not None:

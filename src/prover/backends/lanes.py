@@ -60,7 +60,7 @@ class Lane:
         self.call(self.backend.close)
         if self._pool is not None:
             self._pool.shutdown()
-            self._pool = None
+            self._pool, self._ident = None, 0
 
     def _begin(self) -> None:
         self._ident = threading.get_ident()
