@@ -97,6 +97,7 @@ async def test_help_shows_every_key_and_any_of_its_keys_closes_it() -> None:
         await pilot.press("question_mark")
         shown = text_of(app)
         assert all(key.long in shown for key in KEYS)
+        assert app.screen.styles.background.a == 1, "nothing below is blended at each repaint"
         await pilot.press("escape")
         assert not isinstance(app.screen, HelpScreen)
 
