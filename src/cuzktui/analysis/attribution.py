@@ -13,9 +13,10 @@ from enum import StrEnum
 import numpy as np
 
 from cuzktui.analysis.gap import GapReport, gap_of
-from cuzktui.analysis.intervals import Interval
+from cuzktui.analysis.intervals import Interval, clip, length_ns
+from cuzktui.analysis.readings import Cause, readings
 from cuzktui.model.series import Series
-from cuzktui.model.snapshot import CPU_WINDOW_NS, JobView, Snapshot
+from cuzktui.model.snapshot import CPU_WINDOW_NS, JobView, ProcessView, Snapshot
 from prover.wire import TOP_STAGES, Stage
 
 FAULTS_PER_S = 20_000.0
@@ -190,7 +191,8 @@ def _paint(layers: list[Part], begin_ns: int, end_ns: int) -> list[Part]:
 
 
 def _idle(parts: list[Part], snapshot: Snapshot) -> tuple[Part, ...]:
-    """Unexplained stretches of a CPU window or longer in which the process did not run are idle, outside the gap."""
+    """Unexplained stretches of two CPU windows or longer in which the process did not run, outside the gap, were spent
+    waiting."""
     process = snapshot.process
     if process is None or not len(process.cpu):
         return tuple(parts)
@@ -202,6 +204,17 @@ def _idle(parts: list[Part], snapshot: Snapshot) -> tuple[Part, ...]:
         if is_candidate:
             lo, hi = np.searchsorted(times, part.begin_ns + CPU_WINDOW_NS), np.searchsorted(times, part.end_ns)
             if hi > lo and float(np.max(busy[lo:hi])) < IDLE_PERCENT:
-                part = Part(part.begin_ns, part.end_ns, Kind.IDLE, "", "samples")
+                kind, detail = (Kind.LOCK_WAIT, "futex") if _is_locked(process, part) else (Kind.IDLE, "")
+                part = Part(part.begin_ns, part.end_ns, kind, detail, "samples")
         told.append(part)
     return tuple(told)
+
+
+def _is_locked(process: ProcessView, part: Part) -> bool:
+    """Whether more threads than are parked while it works waited for a lock, or for what another thread signals
+    through one, in most of a stretch."""
+    if not (process.activity.column("running") > 0).any():
+        return False  # which threads are parked while it works was never seen
+    told = readings(process, part.begin_ns, part.end_ns, [])
+    locked = [(begin_ns, end_ns) for begin_ns, end_ns, cause in told if cause is Cause.LOCK_WAIT]
+    return length_ns(clip(locked, part.begin_ns, part.end_ns)) > part.length_ns / 2

@@ -19,6 +19,7 @@ _ROLES = {
     Kind.PAGE_FAULTING: Role.SYSTEM,
     Kind.RELEASE: Role.GAP,
     Kind.VERIFY: Role.STAGE_VERIFY,
+    Kind.LOCK_WAIT: Role.WARN,
     Kind.IDLE: Role.FAINT,
     Kind.UNEXPLAINED: Role.BAD,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,9 +75,39 @@ def test_time_in_which_the_process_does_not_run_is_idle() -> None:
         *(mem(START + k * 20 * MS, GB) for k in range(250)),
     ]
     assert attributed(events).length_ns(Kind.IDLE) == 5 * S
+    read = [event for event in events if isinstance(event, wire.CpuSample)]
+    parked = [msgspec.structs.replace(event, run_ns=0, wchan={"futex_do_wait": 3}) for event in read]
+    assert attributed([*events[:2], *parked]).length_ns(Kind.IDLE) == 5 * S, "nobody knows who is parked"
     busy = [e for e in events if not isinstance(e, wire.CpuSample)]
     busy += [wire.CpuSample(t_ns=START + k * 200 * MS, pid=41, user_ns=k * 200 * MS) for k in range(26)]
     assert attributed(busy).length_ns(Kind.IDLE) == 0
+
+
+@pytest.mark.parametrize(
+    ("waits", "kind"),
+    [
+        ({"futex_do_wait": 4}, Kind.LOCK_WAIT),
+        ({"futex_do_wait": 3, "hrtimer_nanosleep": 1}, Kind.IDLE),
+        ({"futex_do_wait": 3, "ep_poll": 1}, Kind.IDLE),
+        ({}, Kind.IDLE),
+    ],
+)
+def test_a_wait_that_no_span_tells_of_is_for_a_lock_where_one_thread_more_than_usual_is_in_one(
+    waits: dict[str, int], kind: Kind
+) -> None:
+    events: list[wire.Event] = [*stage(Stage.SYNTH, 0, 3000), *stage(Stage.PROVE, 3000, 6000)]
+    for k in range(31):
+        busy_ns = min(k, 15) * 200 * MS
+        events.append(
+            wire.CpuSample(
+                t_ns=START + k * 200 * MS, pid=41, user_ns=busy_ns, run_ns=busy_ns, threads=4,
+                states={"R": 1, "S": 3} if k < 15 else {"S": 4},
+                wchan={"futex_do_wait": 3} if k < 15 else waits,
+            )
+        )  # fmt: skip
+    found = attributed(events)
+    assert found.length_ns(Kind.SYNTHESIS) == found.length_ns(kind) == 3 * S
+    assert {part.evidence for part in found.parts if part.kind is kind} == {"samples"}
 
 
 def test_synthesis_spent_in_the_kernel_on_first_touch_is_page_faulting() -> None:
