@@ -82,12 +82,12 @@ def lose_one_of_several() -> None:
     said: list[wire.Event] = []
     arena = Arena(said.append, pinner=backend.pinner)
     prover, workload = Prover(backend, arena), with_new_key("poseidon-merkle:1")
-    for turn in range(4):
+    for turn, policy in enumerate((Policy.RECYCLE, Policy.RECYCLE, Policy.RECYCLE, Policy.SYNC_HUGE)):
         if turn == 1:
             (resident, _), = prover._keys.values()
             resident.parts[int(sys.argv[2])].resident.h = Nowhere()
         try:
-            result = prover.run_job(workload, Policy.SYNC_HUGE, Run(said.append, "job"), blinding=BLINDING)
+            result = prover.run_job(workload, policy, Run(said.append, "job"), blinding=BLINDING)
             print("verified", result.verified, ", ".join(backend.devices))
         except ProverError as error:
             print(f"{type(error).__name__}: {error}")

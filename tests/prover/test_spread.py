@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import wait
 from itertools import pairwise
 
 import pytest
 
 from prover import wire
 from prover.arena import Arena
-from prover.backends import select
+from prover.backends import lanes, select
 from prover.backends.cpu.backend import CpuBackend
 from prover.backends.cuda.failures import DeviceLost, NoDevice, OutOfDeviceMemory
+from prover.backends.lanes import Lane, together
 from prover.backends.select import over_cards
 from prover.backends.spread import Spread, SpreadPinner
 from prover.builtin import BuiltinWorkload
@@ -288,6 +290,28 @@ def test_a_cancelled_job_stops_on_every_card_and_gives_its_memory_back(house, cu
     ended = [(e.stage, e.circuit) for e in home.events if isinstance(e, wire.StageEnded)]
     assert sorted(began, key=str) == sorted(ended, key=str)
     assert home.prove(cubic_key, 4).verified
+
+
+def test_lanes_stand_still_before_an_interrupted_caller_goes_on(monkeypatch):
+    spread = [Lane(Card(0)), Lane(Card(1))]
+    brake, stood, waits = threading.Event(), [], []
+
+    def interrupted(futures):
+        waits.append(len(futures))
+        if len(waits) == 1:
+            raise KeyboardInterrupt
+        return wait(futures)
+
+    def work(at: int) -> None:
+        assert brake.wait(PATIENCE_S)
+        stood.append(at)
+
+    monkeypatch.setattr(lanes, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        together(spread, work, brake)
+    assert sorted(stood) == [0, 1] and waits == [2, 2]
+    for lane in spread:
+        lane.close()
 
 
 def test_memory_for_the_host_is_the_sum_of_what_the_cards_take(cubic_key):

@@ -82,18 +82,21 @@ class Outcome(Generic[T]):
     error: BaseException | None = None
 
 
-def together(lanes: Sequence[Lane], work: Callable[[int], T], brake: threading.Event | None) -> list[Outcome[T]]:
+def together(
+    lanes: Sequence[Lane], work: Callable[[int], T], brake: threading.Event, *, each_for_itself: bool = False
+) -> list[Outcome[T]]:  # fmt: skip
     """Calls work(0), work(1), .. on as many lanes at once; returns when every one of them has ended.
 
     Args:
-        brake: set at the first failure, so that work which looks at it can stop; None where each stands for itself.
+        brake: set at the first failure and when the caller is interrupted: work has to look at it.
+        each_for_itself: a failure does not stop the others.
     """
 
     def braking(at: int) -> T:
         try:
             return work(at)
         except BaseException:
-            if brake is not None:
+            if not each_for_itself:
                 brake.set()
             raise
 
@@ -102,8 +105,7 @@ def together(lanes: Sequence[Lane], work: Callable[[int], T], brake: threading.E
         wait(running)
     except BaseException:
         # The caller's thread was interrupted; buffers that lanes still read must outlive them.
-        if brake is not None:
-            brake.set()
+        brake.set()
         wait(running)
         raise
     return [Outcome(error=error) if (error := one.exception()) else Outcome(one.result()) for one in running]

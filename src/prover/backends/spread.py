@@ -101,12 +101,13 @@ class Spread:
         lanes = self._working()
         choir = Choir(run, len(lanes))
         for at, lane in enumerate(lanes):
-            try:
-                lane.call(lane.backend.warm_up, choir.voice(at))
-            except BackendError as error:
+            error = _warm_up(lane, choir, at)
+            if isinstance(error, BackendError):
                 lane.lost = error
                 rest = ", ".join(working.name for working in self._working())
                 run.notice(f"{lane.name} is left out: {error}; circuits go to {rest}", "warning")
+            elif error is not None:
+                raise error
 
     def load_key(self, key: ProvingKey, run: Run) -> SpreadKey:
         """The key on every card that has room for it; that one has not is said.
@@ -119,7 +120,10 @@ class Spread:
             return made
         lanes = self._working()
         choir = Choir(run, len(lanes))
-        outcomes = together(lanes, lambda at: lanes[at].backend.load_key(key, choir.voice(at)), None)
+        brake = threading.Event()
+        outcomes = together(
+            lanes, lambda at: lanes[at].backend.load_key(key, choir.voice(at, brake)), brake, each_for_itself=True
+        )
         loaded = _loaded(key, lanes, outcomes)
         fatal = cause([o for o in outcomes if not loaded.parts or not isinstance(o.error, BackendError)])
         if fatal is not None:
@@ -136,9 +140,9 @@ class Spread:
         choir = Choir(run, len(lanes))
         backends: list[Any] = [lane.backend for lane in lanes]
         recipe = lanes[0].call(backends[0].key_recipe, r1cs, run)
-        outcomes = together(lanes, lambda at: backends[at].make_key(recipe, choir.voice(at, self._brake)), self._brake)
+        brake = threading.Event()
+        outcomes = together(lanes, lambda at: backends[at].make_key(recipe, choir.voice(at, brake)), brake)
         made, error = _loaded(recipe.key, lanes, outcomes), cause(outcomes)
-        self._brake = threading.Event()
         if error is not None:
             made.close()
             raise error
@@ -302,6 +306,13 @@ class SpreadPinner:
             raise BufferError(f"{lane.name} is lost and had locked this memory")
         del self._by[address]
         _pinner(lane).unpin(address)
+
+
+def _warm_up(lane: Lane, choir: Choir, at: int) -> BaseException | None:
+    """What kept one card from being warmed up."""
+    brake = threading.Event()
+    voice = choir.voice(at, brake)
+    return cause(together([lane], lambda _at: lane.backend.warm_up(voice), brake))
 
 
 def _parts(key: ResidentKey) -> list[Part]:
