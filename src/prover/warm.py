@@ -5,6 +5,7 @@ A compile inside a job would be counted as that job's synthesis or setup, and it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -18,12 +19,15 @@ from prover.wire import Stage
 
 
 def warm_up(backend: Backend, run: Run, *, with_setup: bool) -> None:
-    """Compiles or loads the kernels of backend and synthesis, and of the setup where no key was made yet.
+    """Compiles or loads the kernels of backend and synthesis, and of the setup where no key was made yet;
+    deletes kernels of sources long gone.
 
     Raises:
         Cancelled: between two steps.
         BackendError: the backend cannot run here.
     """
+    from prover.backends.cpu.aging import prune
+    from prover.backends.cpu.jit import cache_root
     from prover.circuits.warm import warm_up as warm_up_synthesis
 
     parts: list[tuple[int, Callable[[Run], None]]] = [(65, backend.warm_up), (15, warm_up_synthesis)]
@@ -35,6 +39,7 @@ def warm_up(backend: Backend, run: Run, *, with_setup: bool) -> None:
         with beside(run, with_setup) if i == 0 else nullcontext():
             part(_part_of(run, base, weight, total))
         base += weight
+    prune(cache_root(), time.time_ns())
     run.progress(Stage.COMPILE, total, total, "percent", what="ready")
 
 

@@ -11,6 +11,7 @@ import ast
 import functools
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ import numba
 import platformdirs
 from numba import types
 from numba.core import config as numba_config
+
+from prover.backends.cpu.aging import mark_used
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
@@ -42,7 +45,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     settings: Any = {"nogil": True, "cache": True, "error_model": "numpy"} | options
     config: Any = numba_config
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_root() / _source_hash(Path(function.__code__.co_filename).resolve()))
+    config.CACHE_DIR = str(_used(cache_root() / _source_hash(Path(function.__code__.co_filename).resolve())))
     try:
         return _without_literals(numba.njit(**settings)(function))
     finally:
@@ -59,6 +62,12 @@ def _without_literals(kernel: Any) -> Any:
         tuple(types.unliteral(arg) for arg in args), {name: types.unliteral(arg) for name, arg in kws.items()}
     )
     return kernel
+
+
+@functools.cache
+def _used(folder: Path) -> Path:
+    mark_used(folder, time.time_ns())
+    return folder
 
 
 @functools.cache
