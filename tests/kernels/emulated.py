@@ -6,6 +6,7 @@ import ctypes
 import subprocess
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -93,12 +94,23 @@ class EmulatedCard(Emulated):
         self.drained = False
         self.fail_above_bytes: int | None = None
         """Allocations above this run out of memory, once; then the limit is gone."""
+        self.largest_bytes = 0
+        self.held_at_trim_bytes: int | None = None
+        self._held: WeakSet[Memory] = WeakSet()
 
     def empty(self, size_bytes: int) -> Memory:
         if self.fail_above_bytes is not None and size_bytes > self.fail_above_bytes:
             limit, self.fail_above_bytes = self.fail_above_bytes, None
             raise OutOfDeviceMemory(size_bytes, limit, self.name)
-        return super().empty(size_bytes)
+        memory = super().empty(size_bytes)
+        self.largest_bytes = max(self.largest_bytes, size_bytes)
+        self._held.add(memory)
+        return memory
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory from `empty` that somebody refers to."""
+        return sum(memory.size_bytes for memory in self._held)
 
     def copy_in(self, memory: Memory, values: npt.NDArray) -> None:
         assert values.flags.c_contiguous and values.nbytes <= memory.size_bytes
@@ -117,7 +129,7 @@ class EmulatedCard(Emulated):
         pass
 
     def trim(self) -> None:
-        pass
+        self.held_at_trim_bytes = self.held_bytes
 
     def drain(self) -> None:
         self.drained = True

@@ -118,6 +118,18 @@ def test_running_out_of_device_memory_is_tried_again_smaller_and_said(card, cubi
     assert "out of device memory" in notice.text and notice.level == "warning"
 
 
+def test_what_a_failed_attempt_held_goes_back_before_the_next(card, cubic_key):
+    backend, run = CudaBackend(device=card), silent()
+    resident = backend.load_key(cubic_key, run)
+    columns = (field_array([i + 2 for i in range(len(cubic_key.h_query))]) for _ in range(3))
+    h = backend.ntt_h(resident, *columns, run, 0)
+    before_bytes, card.largest_bytes = card.held_bytes, 0
+    backend.msm_h(resident, h, run, 0)
+    card.fail_above_bytes = card.largest_bytes - 1
+    backend.msm_h(resident, h, run, 0)
+    assert card.fail_above_bytes is None and card.held_at_trim_bytes == before_bytes
+
+
 def test_a_key_larger_than_the_card_is_streamed_with_the_same_proofs_and_said(card, cubic_key):
     events: list[wire.Event] = []
     theirs = prove(CpuBackend(2), "cubic", cubic_key)
