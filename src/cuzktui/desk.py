@@ -211,14 +211,13 @@ class Desk:
         """What to press next, after the first gap was seen and while no pair was run."""
         if self.control is None or self.pair or snapshot.running:
             return ""
-        gaps = [
-            job.gap_ns(snapshot.t_ns) or 0
-            for job in snapshot.jobs
-            if job.is_done and job.policy == FIRST_POLICY and job.outcome == "proved"
-        ]
+        proved = [job for job in snapshot.jobs if job.is_done and job.outcome == "proved"]
+        gaps = [job.gap_ns(snapshot.t_ns) or 0 for job in proved if job.policy == FIRST_POLICY]
         if not gaps:
             return ""
-        return "x shows it without the gap" if max(gaps) >= SMALL_GAP_NS else "3 then x: the gap of a gigabyte"
+        if max(gaps) < SMALL_GAP_NS:
+            return "3 then x: the gap of a gigabyte"
+        return "x shows it without the gap" if proved[-1].policy == FIRST_POLICY else "x shows both side by side"
 
 
 def _submit(control: Control, choice: CircuitChoice, policy: Policy) -> str:

@@ -6,7 +6,7 @@ from cuzktui import format as fmt
 from cuzktui.model.snapshot import JobView, ProcessView, Snapshot
 from cuzktui.widgets.canvas import Canvas
 from cuzktui.widgets.frame import Words, words
-from cuzktui.widgets.grid import Grid
+from cuzktui.widgets.grid import Grid, clip
 from cuzktui.widgets.roles import Role
 from cuzktui.widgets.view import View
 
@@ -33,8 +33,18 @@ def header_grid(view: View, width: int, height: int = 1) -> Grid:
     job = _job_line(view)
     job_width = sum(len(text) for text, _ in job)
     end = words(grid, 1, 0, left, max(0, start - 2 - min(job_width + 2, start // 2)), view.glyphs)
-    words(grid, end + 2, 0, job, max(0, start - end - 4), view.glyphs)
+    room = max(0, start - end - 4)
+    words(grid, end + 2, 0, _fitted(job, room, view), room, view.glyphs)
     return grid
+
+
+def _fitted(job: Words, room: int, view: View) -> Words:
+    """The line of a job, cut in its title: its state comes last and is what an operator looks for."""
+    if len(job) < 3 or sum(len(text) for text, _ in job) <= room:
+        return job
+    (title, role), *state = job
+    left = room - sum(len(text) for text, _ in state)
+    return [(clip(title, left, view.glyphs.ellipsis), role), *state] if left >= 4 else state[1:]
 
 
 def _source(view: View) -> Words:

@@ -189,6 +189,8 @@ def _draw_figures(grid: Grid, view: View, lens: Lens, fall: Fall, y: int, rows: 
         ],
         [(seen, Role.MUTED)],
     ]
+    if not fall.fallen_bytes and not lens.is_open:
+        lines = [[("no memory was given back", Role.MUTED)]]
     for line in lines[:rows]:
         words(grid, 2, y, line, grid.width - 4, view.glyphs)
         y += 1

@@ -97,7 +97,7 @@ def _host_lines(snapshot: Snapshot) -> list[Words]:
         share = fmt.percent(snapshot.collector_cpu_percent)
         late = fmt.duration(cost.late_p99_ns)
         lines.append(
-            [("collector ", Role.MUTED), (f"{share} of a core", Role.TEXT), (f" · late p99 {late}", Role.MUTED)]
+            [("collector ", Role.MUTED), (share, Role.TEXT), (" · late p99 ", Role.MUTED), (late, Role.TEXT)]
         )
     return lines
 
@@ -105,6 +105,6 @@ def _host_lines(snapshot: Snapshot) -> list[Words]:
 def _threads(process: ProcessView) -> Words:
     threads, running, faults = (process.cpu.last(name) for name in ("threads", "running", "minor_faults_per_s"))
     return [
-        ("threads ", Role.MUTED), (fmt.count(threads), Role.TEXT), (" · running ", Role.MUTED),
-        (fmt.count(running), Role.TEXT), (" · faults ", Role.MUTED), (f"{fmt.count(faults)}/s", Role.TEXT),
+        ("runs ", Role.MUTED), (f"{fmt.count(running)} of {fmt.count(threads)}", Role.TEXT),
+        (" · faults ", Role.MUTED), (f"{fmt.count(faults)}/s", Role.TEXT),
     ]  # fmt: skip

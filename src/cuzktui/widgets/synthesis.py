@@ -32,9 +32,8 @@ def synthesis_grid(view: View, width: int, height: int) -> Grid:
     job = _shown(view)
     title = [("synthesis", Role.TITLE)]
     if job is not None and job.job_id:
-        title.append((f" · {job.num_circuits} circuit{'s' if job.num_circuits != 1 else ''}", Role.MUTED))
-        if job.num_constraints:
-            title.append((f" · {fmt.count(job.num_constraints)} rows", Role.MUTED))
+        each = f"{fmt.count(job.num_constraints)} rows" if job.num_constraints else "circuits"
+        title.append((f" · {job.num_circuits} × {each}", Role.MUTED))
     grid = framed(width, height, view.glyphs, title, foot=_outlook(view))
     inside = height - 2
     if inside < 1 or width < 16:

@@ -57,6 +57,8 @@ async def test_the_first_proof_is_the_exhibit_and_the_fix_is_offered() -> None:
         await until(pilot, lambda: "GAP" in text_of(app) and "verified" in text_of(app), "gap shown")
         await until(pilot, lambda: "x shows it without the gap" in text_of(app), "offer")
         assert app.desk.policy is NEXT_POLICY
+        await pilot.press("p")
+        await until(pilot, lambda: "x shows both side by side" in text_of(app), "what a job without a gap leads to")
 
 
 async def test_the_pair_runs_both_and_compares_them() -> None:
