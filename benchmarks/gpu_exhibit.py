@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -113,7 +114,7 @@ def watch_cost(options: argparse.Namespace, told: dict[str, object]) -> dict[str
     job = watched_pairs.Job(
         options.pair_circuit, options.pair_circuits, pairs=options.pairs, until_s=options.pairs_until
     )
-    serve = [sys.executable, "-m", "prover", "serve", "--backend", options.backend]
+    serve = [sys.executable, "-m", "prover", "serve", "--backend", options.backend, "--pool-bytes", options.pool]
     return watched_pairs.measure(serve, job, [], after_pair)
 
 
@@ -213,9 +214,9 @@ def markdown(result: dict) -> str:
     for policy, row in result["policies"].items():
         cells = [said(Spread(**row[name]) if row[name] else None, 1, digits) for _, name, digits in COLUMNS]
         lines.append(f"| {policy} | {row['runs']} | " + " | ".join(cells) + " |")
-    if result["watched"]:
+    if (result["watched"] or {}).get("watched_over_alone"):
         job, wall = result["watched"]["job"], result["watched"]["watched_over_alone"]["wall_ms"]
-        low, high = wall["ratio_95"]
+        low, high = wall["ratio_95"] or (math.nan, math.nan)
         lines += ["", f"Watched against unwatched, {wall['pairs']} pairs of {job['circuit']} × {job['circuits']}: "
                   f"ratio {wall['ratio']:.4f} (95 %: {low:.4f} to {high:.4f}); the collector takes "
                   f"{result['watched']['collector_core_percent']:.1f} % of a core."]  # fmt: skip
@@ -245,6 +246,7 @@ def main() -> None:
     alone = verbs.add_parser("pairs")
     alone.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     alone.add_argument("--backend", default="cuda")
+    alone.add_argument("--pool", default="16GiB", help="must hold every buffer of a job")
     alone.set_defaults(run=pairs, seconds=0)
     for verb, count in ((on_host, 0), (alone, 40)):
         verb.add_argument("--pairs", type=int, default=count, help="of jobs watched and not; 0: none")
