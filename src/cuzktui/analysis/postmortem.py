@@ -61,10 +61,10 @@ class PostMortem:
         who = "prover" if self.process.role == "prover" else "process"
         where = f" in stage {self.stage}" if self.stage else ""
         how = self.reason or "ended; how is not readable"
-        if self.signal == signal.SIGKILL and not self.is_kill_for_memory:
-            how += "; the kernel counted no kill for memory"
         held = f", with {text.size(self.last_bytes)} resident" if self.last_bytes is not None else ""
-        return f"{who} {self.process.pid} {how}{where}{held}"
+        is_other = self.signal == signal.SIGKILL and not self.is_kill_for_memory
+        not_memory = "; the kernel counted no kill for memory" if is_other else ""
+        return f"{who} {self.process.pid} {how}{where}{held}{not_memory}"
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as (name, words)."""

@@ -25,7 +25,7 @@ class PageScreen(ModalScreen[None]):
         Binding("escape,q,enter,space,k,w,n", "close", "close", show=False),
         Binding("e", "app.export_page", "write", show=False),
         Binding("c", "app.cancel", "cancel", show=False),
-        Binding("r", "app.restart", "restart", show=False),
+        Binding("r", "restart", "restart", show=False),
     ]
 
     def __init__(self, name: str, canvas: Canvas, view: View) -> None:
@@ -46,6 +46,13 @@ class PageScreen(ModalScreen[None]):
 
     def on_resize(self) -> None:
         self.call_after_refresh(lambda: self._canvas.show(self._first))
+
+    async def action_restart(self) -> None:
+        """Starts the prover again; what is under the page is then worth more than the page."""
+        process = self._first.snapshot.process
+        await self.app.run_action("app.restart")
+        if process is not None and process.ended is not None:
+            self.dismiss(None)
 
     def action_close(self) -> None:
         self.dismiss(None)

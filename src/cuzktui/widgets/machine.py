@@ -95,7 +95,7 @@ def _host_lines(snapshot: Snapshot) -> list[Words]:
     cost = snapshot.cost
     if cost is not None:
         share = fmt.percent(snapshot.collector_cpu_percent)
-        late = fmt.duration(cost.late_p99_ns)
+        late = fmt.duration(cost.late_p99_ns if cost.samples else None)
         lines.append(
             [("collector ", Role.MUTED), (share, Role.TEXT), (" · late p99 ", Role.MUTED), (late, Role.TEXT)]
         )

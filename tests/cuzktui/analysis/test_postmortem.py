@@ -41,7 +41,10 @@ def test_a_kill_for_memory_is_named_with_stage_job_and_memory() -> None:
 def test_a_signal_from_a_person_is_not_called_a_kill_for_memory() -> None:
     told = died("killed by signal 9 (SIGKILL)")
     assert not told.is_kill_for_memory
-    assert "the kernel counted no kill for memory" in told.verdict()
+    assert told.verdict() == (
+        "prover 41 killed by signal 9 (SIGKILL) in stage prove/msm_h, with 8.50 GB resident; "
+        "the kernel counted no kill for memory"
+    )
 
 
 def test_the_kernels_own_line_is_evidence_and_is_quoted_only_where_it_names_the_process() -> None:

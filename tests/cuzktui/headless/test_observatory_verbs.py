@@ -34,7 +34,7 @@ def test_a_recorded_command_keeps_its_expectation_and_how_it_died(tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert expected_of(analyse(read_recording(path))) == (Expected("heap", 1, 50_000_000),)
     told = cuzktui("report", path).stdout
-    assert "killed by signal 9 (SIGKILL); the kernel counted no kill for memory" in told
+    assert "killed by signal 9 (SIGKILL), with " in told and "resident; the kernel counted no kill for memory" in told
     lines = [json.loads(line) for line in cuzktui("report", path, "--json").stdout.splitlines()]
     assert lines[-1]["post_mortem"]["signal"] == 9 and not lines[-1]["post_mortem"]["killed_for_memory"]
 

@@ -80,6 +80,7 @@ async def test_the_post_mortem_says_why_and_shows_the_last_seconds() -> None:
         assert "memory · anon" in shown and "GAP 100 ms" in shown
         await pilot.press("r")
         await until(pilot, lambda: prover.restarts == 1, "restarted")
+        await until(pilot, lambda: not isinstance(app.screen, PageScreen), "back on the main screen")
 
 
 async def test_no_post_mortem_of_the_living() -> None:
