@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,6 +13,8 @@ from textual.widgets import Static
 
 from cuzktui.keymap import KEYS
 
+BORDER_CELLS = 8
+"""Border, padding and scroll bar of the box."""
 READING = """\
 gap      from the last computation of the prove call (inner clock) to its return (outer clock)
 memory   anonymous resident memory of the prover; mapped key files are counted apart
@@ -29,7 +32,7 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="box help"):
-            yield Static(help_text(), markup=False)
+            yield Static(help_text(self.app.size.width * 96 // 100 - BORDER_CELLS), markup=False)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -38,7 +41,13 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss(None)
 
 
-def help_text() -> str:
-    """The page as text."""
-    keys = "\n".join(f"{key.shown:<6} {key.long}" for key in KEYS)
-    return f"{keys}\n\n{READING}"
+def help_text(cells: int) -> str:
+    """The page as text no wider than `cells`; what does not fit goes on under its own words."""
+    keys = [_entry(f"{key.shown:<6} ", key.long, cells) for key in KEYS]
+    words = [_entry(line[:9], line[9:], cells) for line in READING.splitlines()]
+    return "\n".join([*keys, "", *words])
+
+
+def _entry(name: str, words: str, cells: int) -> str:
+    indent = " " * len(name)
+    return textwrap.fill(words, max(len(name) + 12, cells), initial_indent=name, subsequent_indent=indent)

@@ -6,7 +6,7 @@ from console import ScriptedProver, console, idle, settled, text_of, until
 from scene import one_proof
 
 from cuzktui.keymap import FOOTER_ORDER, KEYS, by_action
-from cuzktui.screens.help import HelpScreen
+from cuzktui.screens.help import HelpScreen, help_text
 
 SIZES = [(40, 12), (80, 24), (120, 40), (160, 48), (200, 60)]
 
@@ -100,6 +100,19 @@ async def test_help_shows_every_key_and_any_of_its_keys_closes_it() -> None:
         assert app.screen.styles.background.a == 1, "nothing below is blended at each repaint"
         await pilot.press("escape")
         assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_help_is_cut_nowhere_on_a_small_terminal() -> None:
+    app = console(ScriptedProver(idle()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("question_mark")
+        first = text_of(app)
+        await pilot.press("end")
+        await until(pilot, lambda: "picks it" in text_of(app), "scrolled")
+        shown = " ".join((first + text_of(app)).replace("│", " ").split())
+    lines = help_text(68).splitlines()
+    assert max(map(len, lines)) <= 68 and " ".join(" ".join(lines).split()) == " ".join(help_text(999).split())
+    assert "side by side; in a replay its last two" in shown and "with medians" in shown
 
 
 def test_the_footer_knows_only_keys_of_the_table() -> None:
