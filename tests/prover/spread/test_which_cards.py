@@ -19,7 +19,7 @@ from prover.serve.hub import Hub
 from prover.serve.queue import JobQueue
 from prover.serve.request import JobRequest
 from prover.serve.worker import Worker, WorkerOptions
-from prover.wire import Outcome, Policy
+from prover.wire import Outcome, Policy, Stage
 
 
 def test_a_card_that_does_not_warm_up_is_left_out_and_said():
@@ -41,6 +41,24 @@ def test_a_card_that_does_not_warm_up_is_left_out_and_said():
     with pytest.raises(BackendError, match="no kernel image"):
         alone.warm_up(silent())
     alone.close()
+
+
+def test_cards_warm_up_one_after_another_so_that_kernels_are_compiled_once():
+    told: list[str] = []
+
+    class Compiling(Card):
+        def warm_up(self, run):
+            told.append(f"begin {self.number}")
+            for done in range(1, 4):
+                run.progress(Stage.COMPILE, done, 3, "units", what=str(done))
+            told.append(f"end {self.number}")
+
+    events: list[wire.Event] = []
+    spread = Spread([Compiling(0), Compiling(1)])
+    spread.warm_up(Run(events.append))
+    assert told == ["begin 0", "end 0", "begin 1", "end 1"]
+    assert [(e.done, e.total) for e in events] == [(1, 6), (2, 6), (3, 6), (4, 6), (5, 6), (6, 6)]
+    spread.close()
 
 
 def test_one_card_is_its_own_backend_and_a_card_that_does_not_open_is_left_out():
