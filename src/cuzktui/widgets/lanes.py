@@ -126,6 +126,8 @@ def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block],
     """One lane: each block a bar with its name at its left end where it fits; neighbours differ in shade."""
     full = glyphs.bar[0]
     previous = -2
+    longest = max((b for b in blocks if b.role is Role.GAP), key=lambda b: b.end_ns - b.begin_ns, default=None)
+    newest_ns = max((block.end_ns for block in blocks), default=0)
     for number, block in enumerate(blocks):
         first = max(0, axis.cell(block.begin_ns))
         last = min(axis.cells - 1, axis.cell(max(block.begin_ns, block.end_ns - 1)))
@@ -137,10 +139,13 @@ def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block],
             role = Role.KERNEL_ALT
         grid.put(x + first, y, full * width, role)
         label = block.name if len(block.name) < width else block.name.split(" ")[0]
-        if role is Role.GAP or block.name.startswith("gap "):
+        is_gap = block.name.lower().startswith("gap ")
+        # one release of several is named beside its bar, if that can be seen: the name lies over what was done then
+        may_lie_outside = block.end_ns >= newest_ns or (block is longest and width > 1)
+        if is_gap or (role is Role.GAP and (len(block.name) + 4 <= width or may_lie_outside)):
             strong = Role.GAP_LABEL if role is Role.GAP else Role.GOOD
             _name_gap(grid, x, y, axis, block.name, strong, first, last)
-        elif len(label) < width:
+        elif len(label) < width and role is not Role.GAP:
             grid.put(x + first + (1 if previous == first - 1 and width > len(label) + 1 else 0), y, label, role)
         previous = last
 

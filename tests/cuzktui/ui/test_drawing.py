@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuzktui import format as fmt
-from cuzktui.widgets.axis import NICE_S, axis_ending, binned, ticks, window_for
+from cuzktui.widgets.axis import NICE_S, TimeAxis, axis_ending, binned, ticks, window_for
 from cuzktui.widgets.dots import GLYPHS, area, bar, spark
 from cuzktui.widgets.frame import framed
 from cuzktui.widgets.grid import Grid, clip, plain, runs
+from cuzktui.widgets.lanes import Block, draw_blocks
 from cuzktui.widgets.palette import PALETTES, styles
 from cuzktui.widgets.roles import Role
 from cuzktui.widgets.scale import byte_scale
+
+MS = 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -174,3 +177,30 @@ def test_no_mark_stands_above_the_scale_and_every_value_fits(high: float, rows: 
 def test_a_column_of_durations_keeps_its_width(span_ns: float | None, text: str) -> None:
     assert fmt.brief(span_ns) == text
     assert len(text) <= 7
+
+
+def lane_of(*releases_ms: tuple[int, int]) -> str:
+    """The lane of ten busy seconds with releases in them, ten cells a second."""
+    blocks = [Block(0, 10_000 * MS, "CPU busy", Role.USER)]
+    blocks += [Block(begin * MS, end * MS, "releasing", Role.GAP) for begin, end in releases_ms]
+    grid = Grid(100, 1)
+    draw_blocks(grid, 0, 0, TimeAxis(0, 50 * MS, 100, 2), blocks, GLYPHS["braille"])
+    return grid.text()
+
+
+def test_small_releases_of_a_busy_process_do_not_hide_that_it_is_busy() -> None:
+    lane = lane_of((3000, 3020), (5000, 5020), (7000, 7020))
+    assert lane == "CPU busy" + "━" * 92
+
+
+def test_the_longest_release_and_one_that_fits_are_named() -> None:
+    lane = lane_of((2000, 2020), (4000, 4300), (6000, 6100))
+    assert lane.count("releasing") == 1 and lane.index("releasing") == 44
+    assert lane_of((2000, 4000), (6000, 9000)).count("releasing") == 2
+
+
+def test_a_release_at_the_very_end_is_named_however_short() -> None:
+    grid = Grid(100, 1)
+    blocks = [Block(0, 5000 * MS, "CPU busy", Role.USER), Block(5000 * MS, 5020 * MS, "releasing", Role.GAP)]
+    draw_blocks(grid, 0, 0, TimeAxis(0, 50 * MS, 100, 2), blocks, GLYPHS["braille"])
+    assert grid.text().endswith("━ releasing")
