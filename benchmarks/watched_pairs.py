@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,7 @@ class Prover:
         self._control.close()
         self._process.terminate()
         self._process.wait(30)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @contextmanager
     def watched(self, *arguments: str) -> Iterator[int]:
