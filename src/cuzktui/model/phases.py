@@ -204,10 +204,11 @@ def _close_run(state: Segmenter, value: float) -> Segmenter:
     direction = 1 if value > state.high else -1
     if state.is_plateau:
         drift = _slope(state) * (state.last_ns - state.run_begin_ns) / 1e9
-        is_creep = abs(drift) > _tolerance(state.high) / 2 and not state.carried[1] and drift * direction > 0
-        if not is_creep:
+        tolerance = _tolerance(state.high)
+        is_creep = abs(drift) > tolerance / 2 and not state.carried[1] and drift * direction > 0
+        if not is_creep or abs(value - state.last_bytes) > tolerance:
             edge_ns = state.high_last_ns if direction < 0 else state.low_last_ns
-            edge_ns = max(edge_ns, state.plateau_begin_ns)
+            edge_ns = state.last_ns if is_creep else max(edge_ns, state.plateau_begin_ns)
             phase = _plateau(state, edge_ns)
             return replace(
                 state, phases=(*state.phases, phase)[-MAX_PHASES:], direction=direction, move_begin_ns=edge_ns,

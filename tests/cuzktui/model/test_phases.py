@@ -54,6 +54,12 @@ def test_a_fall_between_two_samples_is_a_cliff() -> None:
     assert phases[1].samples <= 1
 
 
+def test_a_plateau_that_sags_is_no_part_of_the_fall_after_it() -> None:
+    phases = found(at((0, 0.2), (1, 0.2), (1.2, 0.36), (2.5, 0.353), (2.54, 0.16), (4, 0.16)))
+    assert [p.kind for p in phases][1:4] in ([RAMP, PLATEAU, CLIFF], [RAMP, PLATEAU, RELEASE])
+    assert phases[3].length_ns <= 60 * MS and phases[2].length_ns >= 1.2 * S
+
+
 def test_a_slow_creep_is_a_ramp_and_not_a_row_of_plateaus() -> None:
     phases = found(at((0, 1), (1, 1), (61, 4), (63, 4)))
     assert [p.kind for p in phases].count(RAMP) == 1
