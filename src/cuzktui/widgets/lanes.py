@@ -128,6 +128,7 @@ def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block],
     previous = -2
     longest = max((b for b in blocks if b.role is Role.GAP), key=lambda b: b.end_ns - b.begin_ns, default=None)
     newest_ns = max((block.end_ns for block in blocks), default=0)
+    lies_over = {axis.cell(max(b.begin_ns, b.end_ns - 1)) for b in blocks if b.role is Role.GAP}
     for number, block in enumerate(blocks):
         first = max(0, axis.cell(block.begin_ns))
         last = min(axis.cells - 1, axis.cell(max(block.begin_ns, block.end_ns - 1)))
@@ -146,7 +147,10 @@ def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block],
             strong = Role.GAP_LABEL if role is Role.GAP else Role.GOOD
             _name_gap(grid, x, y, axis, block.name, strong, first, last)
         elif len(label) < width and role is not Role.GAP:
-            grid.put(x + first + (1 if previous == first - 1 and width > len(label) + 1 else 0), y, label, role)
+            has_room = width > len(label) + 1
+            if has_room or first not in lies_over:
+                is_beside = first in lies_over or previous == first - 1
+                grid.put(x + first + (1 if is_beside and has_room else 0), y, label, role)
         previous = last
 
 

@@ -193,6 +193,14 @@ def test_small_releases_of_a_busy_process_do_not_hide_that_it_is_busy() -> None:
     assert lane == "CPU busy" + "━" * 92
 
 
+def test_a_name_begins_after_the_release_that_its_bar_shares_a_cell_with() -> None:
+    blocks = [Block(0, 3020 * MS, "CPU busy", Role.USER), Block(3040 * MS, 9000 * MS, "CPU busy", Role.USER)]
+    grid = Grid(100, 1)
+    release = Block(3020 * MS, 3040 * MS, "releasing", Role.GAP)
+    draw_blocks(grid, 0, 0, TimeAxis(0, 50 * MS, 100, 2), [*blocks, release], GLYPHS["braille"])
+    assert grid.text().startswith("CPU busy" + "━" * 23 + "CPU busy━")
+
+
 def test_the_longest_release_and_one_that_fits_are_named() -> None:
     lane = lane_of((2000, 2020), (4000, 4300), (6000, 6100))
     assert lane.count("releasing") == 1 and lane.index("releasing") == 44
