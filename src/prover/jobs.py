@@ -11,7 +11,7 @@ from prover import wire
 from prover.admission import Need, admit, rss_bytes
 from prover.arena import Arena, Scope
 from prover.backends import Backend, ResidentKey
-from prover.errors import ProofRejected
+from prover.errors import BackendError, ProofRejected
 from prover.files.zcash import encode_proof
 from prover.keys import Proof, ProvingKey
 from prover.pages import report_pages
@@ -60,6 +60,7 @@ class Prover:
         Raises:
             ProverError: refused, unsatisfied, cancelled or rejected; the job's buffers are on their way back.
         """
+        self.require_backend()
         clock = _Clock(queued_ns)
         with run.stage(Stage.SETUP):
             key = workload.proving_key(run)
@@ -113,6 +114,11 @@ class Prover:
             scratch_bytes=taken.scratch_bytes,
             reused_bytes=self.arena.pool_bytes if policy is Policy.RECYCLE else 0,
         )
+
+    def require_backend(self) -> None:
+        """Raises BackendError where the backend is lost: before anything is made for a job that it cannot prove."""
+        if self.backend.lost:
+            raise BackendError(self.backend.lost)
 
     def load(self, key: ProvingKey, run: Run) -> None:
         """Makes a key resident before a job asks for it."""

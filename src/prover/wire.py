@@ -42,6 +42,8 @@ class Hello(Event, frozen=True, kw_only=True, tag="hello"):
     """Number of the recording's segment, raised when a collector was replaced."""
     gpu_note: str = ""
     """Why there is no GPU, where there is none."""
+    gpu_lost: str = ""
+    """Why the GPUs that were there can be used no more by this prover, and what to do; empty while they can."""
 
 
 class State(Event, frozen=True, kw_only=True, tag="state"):

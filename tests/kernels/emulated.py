@@ -88,6 +88,7 @@ class EmulatedCard(Emulated):
     name, index, architecture, pci_address = "cuda:0 emulation", 0, "90", "0000:00:00.0"
     memory_bytes = (1 << 34, 1 << 34)
     pool_bytes = (0, 0)
+    lost = ""
 
     def __init__(self, library: Path) -> None:
         super().__init__(library)

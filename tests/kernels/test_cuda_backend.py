@@ -162,7 +162,9 @@ def test_a_lost_card_fails_the_job_and_stays_lost(library: Path, cubic_key):
     class Dying(EmulatedCard):
         def launch(self, kernel, *arguments, **facts):
             if kernel == "g1_sums_first":
-                raise failures.DeviceLost(self.name, "unspecified launch failure")
+                error = failures.DeviceLost(self.name, "unspecified launch failure")
+                self.lost = error.ever_after
+                raise error
             super().launch(kernel, *arguments, **facts)
 
     card = Dying(library)
@@ -170,9 +172,11 @@ def test_a_lost_card_fails_the_job_and_stays_lost(library: Path, cubic_key):
     with pytest.raises(failures.DeviceLost, match="restart the prover"):
         prove(backend, "cubic", cubic_key)
     before = len(card.launched)
-    with pytest.raises(failures.DeviceLost):
-        backend.load_key(cubic_key, silent())
-    assert len(card.launched) == before
+    for again in (lambda: backend.load_key(cubic_key, silent()), lambda: prove(backend, "cubic", cubic_key)):
+        with pytest.raises(BackendError, match=f"{card.name} was lost .*restart the prover") as caught:
+            again()
+        assert str(caught.value) == backend.lost
+    assert len(card.launched) == before and backend.devices == backend.cards == ()
 
 
 def test_a_cancelled_verb_waits_for_its_copies_before_it_leaves(card, cubic_key):
@@ -194,6 +198,7 @@ def test_a_cancelled_verb_waits_for_its_copies_before_it_leaves(card, cubic_key)
         ("cudaErrorMemoryAllocation: out of memory", failures.OutOfDeviceMemory, "fewer circuits"),
         ("cudaErrorIllegalAddress: an illegal memory access", failures.DeviceLost, "restart the prover"),
         ("CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", failures.DeviceLost, "Xid"),
+        ("cudaErrorDevicesUnavailable: all CUDA-capable devices are busy", failures.NoDevice, "--gpus"),
         ("cudaErrorInvalidValue: invalid argument", BackendError, "--backend cpu"),
     ],
 )

@@ -59,6 +59,10 @@ class Backend(Protocol):
     def devices(self) -> tuple[str, ...]:
         """What the screen calls where it computes: `cpu (2 threads)`, `cuda:0 NVIDIA H200`."""
 
+    @property
+    def lost(self) -> str:
+        """Why nothing can run here any more in this process, and what to do; empty while it can."""
+
     def warm_up(self, run: Run) -> None:
         """Compiles or loads every kernel that a proof needs, with progress under Stage.COMPILE."""
 

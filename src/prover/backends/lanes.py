@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from prover import wire
 from prover.backends import Backend
-from prover.backends.cuda.failures import DeviceLost
-from prover.errors import BackendError, Cancelled
+from prover.errors import Cancelled
 from prover.run import Emit, Run
 
 P = ParamSpec("P")
@@ -34,8 +33,6 @@ class Lane:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.name = backend.devices[0]
-        self.lost: BackendError | None = None
-        """Why nothing runs here any more; set once."""
         self._ident = 0
         self._pool: ThreadPoolExecutor | None = None
 
@@ -46,14 +43,14 @@ class Lane:
         what they enclose, when the buffers must go.
         """
         if threading.get_ident() == self._ident:
-            return self._watched(work, *args, **kwargs)
+            return work(*args, **kwargs)
         return self.start(work, *args, **kwargs).result()
 
     def start(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The same, without waiting for it."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, initializer=self._begin)
-        return self._pool.submit(self._watched, work, *args, **kwargs)  # type: ignore[arg-type]
+        return self._pool.submit(work, *args, **kwargs)
 
     def close(self) -> None:
         """Gives the backend back and ends the thread; work that comes later begins another."""
@@ -66,13 +63,6 @@ class Lane:
         self._ident = threading.get_ident()
         threading.current_thread().name = f"prover/{self.name.split()[0]}"
 
-    def _watched(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return work(*args, **kwargs)
-        except DeviceLost as error:
-            self.lost = self.lost or error
-            raise
-
 
 @dataclass(slots=True)
 class Outcome(Generic[T]):
@@ -80,6 +70,8 @@ class Outcome(Generic[T]):
 
     value: T | None = None
     error: BaseException | None = None
+    turn: int = 0
+    """Of a failure: how many came before it."""
 
 
 def together(
@@ -92,10 +84,13 @@ def together(
         each_for_itself: a failure does not stop the others.
     """
 
+    failed: list[int] = []
+
     def braking(at: int) -> T:
         try:
             return work(at)
         except BaseException:
+            failed.append(at)
             if not each_for_itself:
                 brake.set()
             raise
@@ -108,15 +103,19 @@ def together(
         brake.set()
         wait(running)
         raise
-    return [Outcome(error=error) if (error := one.exception()) else Outcome(one.result()) for one in running]
+    return [
+        Outcome(error=error, turn=failed.index(at)) if (error := one.exception()) else Outcome(one.result())
+        for at, one in enumerate(running)
+    ]
 
 
 def cause(outcomes: Sequence[Outcome[T]]) -> BaseException | None:
-    """The failure that the others followed from; None where all went well.
+    """The first failure, which the others followed from; None where all went well.
 
     Frames of the others are cleared, since they hold views of buffers that are given back next.
     """
-    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    in_turn = sorted(outcomes, key=lambda outcome: outcome.turn)
+    errors = [outcome.error for outcome in in_turn if outcome.error is not None]
     if not errors:
         return None
     first = next((error for error in errors if not isinstance(error, Cancelled)), errors[0])

@@ -1,8 +1,8 @@
 """Several cards of one host behind one Backend: circuit i of a job belongs to card i mod n, from its key to its sums.
 
 Every card holds every key and works on its own thread; phases of a proof stay, and within one the cards' circuits run
-beside each other. A card that is lost, or that has no room for a key, costs the job it happens in; the next one goes to
-the cards that are left.
+beside each other. A card that has no room for a key takes no part in its jobs, and one that runs out of memory in a job
+none in the next. A card that is lost is the end of them all: CUDA gives up the other cards of the process with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from prover.arena import Pinner, Scope
 from prover.backends import U64, Backend, FixedBases, ResidentKey, Scalars, Split
-from prover.backends.cuda.failures import OutOfDeviceMemory
+from prover.backends.cuda.failures import DeviceLost, OutOfDeviceMemory
 from prover.backends.lanes import Choir, Lane, Outcome, cause, together
 from prover.errors import BackendError
 from prover.keys import ProvingKey, QueryName
@@ -75,10 +75,11 @@ class Spread:
     """
 
     def __init__(self, backends: Sequence[Backend], left_out: Sequence[str] = ()) -> None:
-        self._lanes = [Lane(backend) for backend in backends]
+        self._opened = [Lane(backend) for backend in backends]
+        self._lanes = list(self._opened)
+        """Those that warmed up."""
         self._left_out = list(left_out)
         self.name = backends[0].name
-        self.pinner = SpreadPinner(self._lanes) if hasattr(backends[0], "pinner") else None
         self._brake = threading.Event()
         """Stops what the cards do at once for the job at hand."""
         self._made: dict[int, SpreadKey] = {}
@@ -87,12 +88,22 @@ class Spread:
     @property
     def devices(self) -> tuple[str, ...]:
         """Of the cards that work."""
-        return tuple(lane.name for lane in self._lanes if lane.lost is None)
+        return () if self.lost else tuple(lane.name for lane in self._lanes)
 
     @property
     def cards(self) -> tuple[tuple[int, str], ...]:
         """CUDA number and PCI address of each card that works."""
-        return tuple(card for lane in self._lanes if lane.lost is None for card in getattr(lane.backend, "cards", ()))
+        return tuple(card for lane in self._lanes for card in getattr(lane.backend, "cards", ()))
+
+    @property
+    def pinner(self) -> Pinner | None:
+        """Of one card: what it has page-locked is locked for all of them."""
+        return getattr(self._lanes[0].backend, "pinner", None)
+
+    @property
+    def lost(self) -> str:
+        """The loss of one card, which is that of all; empty while they work."""
+        return next((lane.backend.lost for lane in self._opened if lane.backend.lost), "")
 
     def warm_up(self, run: Run) -> None:
         """One card after another: those of one architecture find what the first has compiled."""
@@ -102,9 +113,9 @@ class Spread:
         choir = Choir(run, len(lanes))
         for at, lane in enumerate(lanes):
             error = _warm_up(lane, choir, at)
-            if isinstance(error, BackendError):
-                lane.lost = error
-                rest = ", ".join(working.name for working in self._working())
+            if isinstance(error, BackendError) and not self.lost and len(self._lanes) > 1:
+                self._lanes.remove(lane)
+                rest = ", ".join(working.name for working in self._lanes)
                 run.notice(f"{lane.name} is left out: {error}; circuits go to {rest}", "warning")
             elif error is not None:
                 raise error
@@ -113,19 +124,20 @@ class Spread:
         """The key on every card that has room for it; that one has not is said.
 
         Raises:
-            BackendError: no card can take it.
+            BackendError: no card can take it, or one was lost.
         """
+        lanes = self._working()
         made = self._made.pop(id(key), None)
         if made is not None:
             return made
-        lanes = self._working()
         choir = Choir(run, len(lanes))
         brake = threading.Event()
         outcomes = together(
             lanes, lambda at: lanes[at].backend.load_key(key, choir.voice(at, brake)), brake, each_for_itself=True
         )
         loaded = _loaded(key, lanes, outcomes)
-        fatal = cause([o for o in outcomes if not loaded.parts or not isinstance(o.error, BackendError)])
+        is_borne = bool(loaded.parts) and not self.lost
+        fatal = self._cause([o for o in outcomes if not (is_borne and isinstance(o.error, BackendError))])
         if fatal is not None:
             loaded.close()
             raise fatal
@@ -142,7 +154,7 @@ class Spread:
         recipe = lanes[0].call(backends[0].key_recipe, r1cs, run)
         brake = threading.Event()
         outcomes = together(lanes, lambda at: backends[at].make_key(recipe, choir.voice(at, brake)), brake)
-        made, error = _loaded(recipe.key, lanes, outcomes), cause(outcomes)
+        made, error = _loaded(recipe.key, lanes, outcomes), self._cause(outcomes)
         if error is not None:
             made.close()
             raise error
@@ -165,7 +177,8 @@ class Spread:
 
     def prep_msm(self, key: ResidentKey, assignments: Sequence[U64], scope: Scope, run: Run) -> SpreadSplit:
         assert isinstance(key, SpreadKey)
-        self._regroup(key, run)
+        self._working()
+        self._leave_out_full(key, run)
         size, taking = len(key.parts), key.parts[: len(assignments)]
         choir = Choir(run, len(taking))
         split, shares = SpreadSplit(), [assignments[at::size] for at in range(len(taking))]
@@ -215,18 +228,17 @@ class Spread:
         )  # fmt: skip
 
     def fixed_bases(self) -> FixedBases:
-        """Points of a setup, multiplied on the first card that works."""
+        """Points of a setup, multiplied on the first card."""
         return SpreadBases(self._working()[0])
 
     def close(self) -> None:
-        for lane in self._lanes:
+        for lane in self._opened:
             lane.close()
 
     def _working(self) -> list[Lane]:
-        lanes = [lane for lane in self._lanes if lane.lost is None]
-        if not lanes:
-            raise next(lane.lost for lane in self._lanes if lane.lost is not None)
-        return lanes
+        if self.lost:
+            raise BackendError(self.lost)
+        return list(self._lanes)
 
     def _joined(self, parts: Sequence[Part], work: Callable[[int], object]) -> None:
         """`work` on the card of every part; raises what stopped them once all stand still."""
@@ -236,23 +248,25 @@ class Spread:
             self._brake = threading.Event()
         for part, outcome in zip(parts, outcomes, strict=True):
             part.is_full = part.is_full or isinstance(outcome.error, OutOfDeviceMemory)
-        error = cause(outcomes)
+        error = self._cause(outcomes)
         if error is not None:
             raise error
 
-    def _regroup(self, key: SpreadKey, run: Run) -> None:
-        """Before a job: parts on lost cards go, and full ones as long as another is left."""
-        self._working()
-        lost = [part for part in key.parts if part.lane.lost is not None]
-        full = [part for part in key.parts if part.is_full and part.lane.lost is None]
-        gone = lost if len(lost) + len(full) == len(key.parts) else lost + full
-        key.parts = [part for part in key.parts if part not in gone]
-        for part in gone:
-            part.lane.call(part.resident.close)
-        if not key.parts:
-            key.parts = self.load_key(key.key, run).parts
-        for part in gone:
-            _say(f"{part.lane.name} is left out: {part.lane.lost or 'it ran out of device memory'}", key, run)
+    def _cause(self, outcomes: Sequence[Outcome[T]]) -> BaseException | None:
+        """What stopped the cards: where one was lost that, though others may have met it before it was told here."""
+        for outcome in outcomes:
+            if isinstance(outcome.error, DeviceLost) and outcome.error.ever_after == self.lost:
+                outcome.turn = -1
+        return cause(outcomes)
+
+    def _leave_out_full(self, key: SpreadKey, run: Run) -> None:
+        """Before a job: parts on cards that ran out of memory in the last one go, as long as another is left."""
+        full = [part for part in key.parts if part.is_full]
+        if len(full) < len(key.parts):
+            key.parts = [part for part in key.parts if not part.is_full]
+            for part in full:
+                part.lane.call(part.resident.close)
+                _say(f"{part.lane.name} is left out: it ran out of device memory", key, run)
         for part in key.parts:
             part.is_full = False
 
@@ -279,35 +293,6 @@ class SpreadBases:
         self._lane.call(self._bases.close)
 
 
-class SpreadPinner:
-    """Implements `prover.arena.Pinner`: what any card has page-locked is locked for all of them."""
-
-    def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._lanes = lanes
-        self._by: dict[int, Lane] = {}
-
-    def pin(self, address: int, size_bytes: int) -> None:
-        lane = next((lane for lane in self._lanes if lane.lost is None), None)
-        if lane is not None:
-            self._by[address] = lane
-            _pinner(lane).pin(address, size_bytes)
-
-    def unpin(self, address: int) -> None:
-        """Undoes `pin`.
-
-        Raises:
-            BufferError: the card that locked the memory is lost. Its driver may go on reading the old pages at this
-                address, whatever is mapped there next, so that the mapping has to stay.
-        """
-        lane = self._by.get(address)
-        if lane is None:
-            return
-        if lane.lost is not None and len(self._lanes) > 1:
-            raise BufferError(f"{lane.name} is lost and had locked this memory")
-        del self._by[address]
-        _pinner(lane).unpin(address)
-
-
 def _warm_up(lane: Lane, choir: Choir, at: int) -> BaseException | None:
     """What kept one card from being warmed up."""
     brake = threading.Event()
@@ -330,10 +315,6 @@ def _loaded(key: ProvingKey, lanes: Sequence[Lane], outcomes: Sequence[Outcome[R
     """The key on the lanes that took it."""
     pairs = zip(lanes, outcomes, strict=True)
     return SpreadKey(key, [Part(lane, outcome.value) for lane, outcome in pairs if outcome.value is not None])
-
-
-def _pinner(lane: Lane) -> Pinner:
-    return lane.backend.pinner  # type: ignore[attr-defined]
 
 
 def _say(text: str, key: SpreadKey, run: Run) -> None:

@@ -49,6 +49,7 @@ class ReferenceBackend:
 
     name = "reference"
     devices = ("reference (Python integers)",)
+    lost = ""
 
     def warm_up(self, run: Run) -> None:
         run.progress(Stage.COMPILE, 1, 1, "kernels", what="nothing to compile")

@@ -92,10 +92,12 @@ class Hub:
         for watcher in watchers:
             watcher.close()
 
-    def backend_loaded(self, backend: str, devices: list[str], gpu_note: str) -> None:
+    def backend_loaded(self, backend: str, devices: list[str], gpu_note: str, gpu_lost: str = "") -> None:
         """Says so in the hello, to present watchers too; what was said about failing to load it is forgotten."""
         with self._lock:
-            self._hello = msgspec.structs.replace(self._hello, backend=backend, devices=devices, gpu_note=gpu_note)
+            self._hello = msgspec.structs.replace(
+                self._hello, backend=backend, devices=devices, gpu_note=gpu_note, gpu_lost=gpu_lost
+            )
             self._errors = []
             self._seq += 1
             line = wire.encode(self._anchored(self._seq))

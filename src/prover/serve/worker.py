@@ -24,7 +24,6 @@ from prover.wire import Policy, Stage
 
 if TYPE_CHECKING:
     from prover.arena import Arena
-    from prover.backends import Backend
     from prover.jobs import Prover
     from prover.keys import ProvingKey
     from prover.serve.workloads import Workloads
@@ -115,10 +114,13 @@ class Worker:
                 raise UnknownCircuit(f"unknown circuit ID: {circuit_id} ({error})") from None
             run = Run(self._queue.hub.emit)
             prover = self._prover(self._options.backend, run)
-            with run.stage(Stage.SETUP):
-                key = workload.proving_key(run)
-            with run.stage(Stage.SRS):
-                prover.load(key, run)
+            try:
+                with run.stage(Stage.SETUP):
+                    key = workload.proving_key(run)
+                with run.stage(Stage.SRS):
+                    prover.load(key, run)
+            finally:
+                self._announce()
             self._publish(workload.name, prover)
             return now() - began_ns
 
@@ -152,8 +154,13 @@ class Worker:
             self._start.notice(f"the backend could not be loaded: {type(error).__name__}: {error}", "error")
 
     def _prover(self, backend_name: str, run: Run) -> Prover:
-        """The prover of a backend, warmed up under Stage.COMPILE when it is new."""
+        """The prover of a backend, warmed up under Stage.COMPILE when it is new.
+
+        Raises:
+            BackendError: it cannot run here, or is lost.
+        """
         if backend_name in self._provers:
+            self._provers[backend_name].require_backend()
             return self._provers[backend_name]
         with run.stage(Stage.COMPILE):
             run.progress(Stage.COMPILE, 0, 1, what="loading the prover")
@@ -175,14 +182,19 @@ class Worker:
         self._provers[backend_name] = self._provers[backend.name] = prover
         if backend_name == self._options.backend:
             self._why_not_gpu = why_not_gpu
-            self._announce(backend)
+            self._announce()
         return prover
 
-    def _announce(self, backend: Backend) -> None:
-        """Says on what the jobs of this prover run, and again when cards were lost."""
+    def _announce(self) -> None:
+        """Says on what jobs run that name no backend, and again when the GPUs are lost."""
+        usual, hub = self._provers.get(self._options.backend), self._queue.hub
+        if usual is None:
+            return
+        backend = usual.backend
         devices = [] if backend.name == "reference" else list(backend.devices)
-        if (backend.name, devices) != (self._queue.hub.hello.backend, self._queue.hub.hello.devices):
-            self._queue.hub.backend_loaded(backend.name, devices, self._why_not_gpu)
+        lost = next((prover.backend.lost for prover in self._provers.values() if prover.backend.lost), "")
+        if (backend.name, devices, lost) != (hub.hello.backend, hub.hello.devices, hub.hello.gpu_lost):
+            hub.backend_loaded(backend.name, devices, self._why_not_gpu, lost)
 
     def _made(self) -> Workloads:
         from prover.serve.workloads import Workloads
@@ -192,6 +204,12 @@ class Worker:
         return self._workloads
 
     def _execute(self, job: Job) -> Result:
+        try:
+            return self._prove(job)
+        finally:
+            self._announce()
+
+    def _prove(self, job: Job) -> Result:
         request, run = job.request, job.run
         if request.kind not in ("circuit", "file", "porep-c2") and not request.circuit:
             raise BadRequest(NO_SUCH_PROOF.format(kind=request.kind))
@@ -209,8 +227,6 @@ class Worker:
             result = prover.run_job(workload, policy, run, queued_ns=job.queue_ns)
         finally:
             self._in_use = ""
-            if prover is self._provers.get(self._options.backend):
-                self._announce(prover.backend)
             if run.stage_name in (Stage.SYNTH, Stage.PROVE, Stage.VERIFY):
                 self._publish(workload.name, prover)
         publics = [[str(value) for value in inputs] for inputs in result.public_inputs]

@@ -7,6 +7,7 @@ import threading
 from prover import wire
 from prover.arena import Arena
 from prover.backends.cpu.backend import CpuBackend
+from prover.backends.cuda.failures import DeviceLost
 from prover.builtin import BuiltinWorkload
 from prover.errors import BackendError
 from prover.jobs import JobResult, Prover
@@ -26,20 +27,35 @@ class OneKey:
         return self.key
 
 
+class Fate:
+    """What the cards of a process share, as CUDA has it: one is lost, and none works any more."""
+
+    lost = ""
+
+
 class Card(CpuBackend):
     """A real backend under a card's name, on which a verb can be made to fail once."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, fate: Fate | None = None) -> None:
         super().__init__(1)
+        self.fate = fate or Fate()
         self.number, self.devices = number, (f"cuda:{number} Test",)
         self.faults: dict[str, BackendError] = {}
         self.threads_seen: set[str] = set()
         self.meeting: threading.Barrier | None = None
         """Where the cards wait for each other in `ntt_h`: passed only when they run at the same time."""
 
+    @property
+    def lost(self) -> str:
+        return self.fate.lost
+
     def _enter(self, verb: str) -> None:
         self.threads_seen.add(threading.current_thread().name)
+        if self.lost:
+            raise DeviceLost(self.devices[0], "met the loss of another")
         fault = self.faults.pop(verb, None)
+        if isinstance(fault, DeviceLost):
+            self.fate.lost = fault.ever_after
         if fault is not None:
             raise fault
 
@@ -64,6 +80,12 @@ class Card(CpuBackend):
     def tail_msm(self, key, split, query, run, circuit):
         self._enter(f"tail_msm {query}")
         return super().tail_msm(key, split, query, run, circuit)
+
+
+def two_cards() -> list[Card]:
+    """Of one process."""
+    fate = Fate()
+    return [Card(0, fate), Card(1, fate)]
 
 
 def blinding(count: int) -> list[Blinding]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 
 import pytest
-from cards import PATIENCE_S, Card
+from cards import PATIENCE_S, Card, two_cards
 
 from prover import wire
 from prover.backends import select
+from prover.backends.cpu.backend import CpuBackend
 from prover.backends.cuda.failures import DeviceLost, NoDevice
 from prover.backends.select import over_cards
 from prover.backends.spread import Spread
@@ -92,31 +93,44 @@ def test_a_list_of_gpus_is_numbers_each_once():
         parse_gpus("0", "cpu")
 
 
-def test_a_service_tells_which_cards_it_has_and_which_it_has_left(monkeypatch):
-    cards = [Card(0), Card(1)]
+def test_a_service_tells_which_cards_it_has_and_that_it_lost_them_and_goes_on_with_the_cpu(monkeypatch):
+    cards = two_cards()
     for card in cards:
         card.name = "cuda"
-    monkeypatch.setattr(select, "make_backend", lambda *_arguments: (Spread(cards), ""))
+    backends = {"cuda": Spread(cards), "cpu": CpuBackend(1)}
+    monkeypatch.setattr(select, "make_backend", lambda name, *_arguments: (backends[name], ""))
     hub = Hub(wire.Hello(t_ns=1, unix_ns=1, pid=1), Policy.SYNC_4K)
     queue = JobQueue(hub, Policy.SYNC_4K)
     worker = Worker(queue, WorkerOptions(backend="cuda", threads=1))
     working = threading.Thread(target=worker.work)
     working.start()
 
-    def outcome(job_id: str) -> Outcome:
-        job, _ = queue.submit(JobRequest(job_id, "cubic", 3))
+    def outcome(job_id: str, backend: str = "") -> Outcome:
+        job, _ = queue.submit(JobRequest(job_id, "cubic", 3, backend=backend))
         ended = threading.Event()
         job.call_when_ended(ended.set)
         assert job.outcome is not None or ended.wait(PATIENCE_S)
+        errors.append(job.error)
         return job.outcome
 
+    errors: list[str] = []
     try:
         assert outcome("first") is Outcome.PROVED
         assert hub.hello.devices == ["cuda:0 Test", "cuda:1 Test"] and hub.hello.backend == "cuda"
+        assert hub.hello.gpu_lost == ""
         cards[0].faults["msm_h"] = DeviceLost("cuda:0 Test", "gone")
         assert outcome("second") is Outcome.FAILED
-        assert outcome("third") is Outcome.PROVED
-        assert hub.hello.devices == ["cuda:1 Test"]
+        assert "cuda:0 Test is lost" in errors[-1]
+        assert hub.hello.devices == [] and hub.hello.backend == "cuda"
+        assert hub.hello.gpu_lost.startswith("cuda:0 Test was lost (gone)")
+        _, watcher = hub.watch()
+        assert outcome("third") is Outcome.FAILED and errors[-1] == hub.hello.gpu_lost
+        assert outcome("fourth", "cpu") is Outcome.PROVED
+        hub.unwatch(watcher)
+        told = [wire.decode(line) for line in watcher.lines()]
+        assert not any(isinstance(event, wire.Hello) for event in told), "said once"
+        begun = {event.stage for event in told if isinstance(event, wire.StageBegan) and event.job_id == "third"}
+        assert begun == {Stage.QUEUE, Stage.SETUP}
     finally:
         queue.stop("the test is over")
         working.join(PATIENCE_S)

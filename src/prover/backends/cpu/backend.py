@@ -77,6 +77,7 @@ class CpuBackend:
     """
 
     name = "cpu"
+    lost = ""
 
     def __init__(self, threads: int | None = None) -> None:
         self._workers = Workers(threads)

@@ -19,7 +19,7 @@ from prover.arena import Scope
 from prover.backends import ResidentKey, Scalars, Split
 from prover.backends.cuda import compile as compiler
 from prover.backends.cuda.device import Device
-from prover.backends.cuda.failures import DeviceLost, OutOfDeviceMemory
+from prover.backends.cuda.failures import OutOfDeviceMemory
 from prover.backends.cuda.fixed_base import FixedBase
 from prover.backends.cuda.fold import fold
 from prover.backends.cuda.launch import FR_BYTES, Memory, Window, ceil_div
@@ -28,6 +28,7 @@ from prover.backends.cuda.ntt import Ntt, field_array
 from prover.backends.cuda.resident import CudaKey, Placement
 from prover.backends.cuda.setup import KeyRecipe, key_recipe, resident_setup
 from prover.backends.cuda.sort import Classes, ScalarSource, classify
+from prover.errors import BackendError
 from prover.keys import HBasis, ProvingKey, QueryName
 from prover.params import COSET_BELLMAN, ROOT_BELLMAN, ROOT_SNARKJS, R, root_of_unity
 from prover.profile import HostNeed, TailProfile
@@ -85,16 +86,27 @@ class CudaBackend:
         self, index: int = 0, device: Device | None = None, placement: Placement = Placement.AUTO
     ) -> None:  # fmt: skip
         self._device, self._placement = device or Device(index), placement
-        self.devices = (self._device.name,)
-        self.cards = ((self._device.index, self._device.pci_address),)
-        """CUDA number and PCI address."""
         self.pinner = self._device
         """Page-locks an arena's buffers, so that copies run at the speed of the bus."""
         self._plans: tuple[object, list[Ntt]] | None = None
         self._made: dict[int, CudaKey] = {}
         """Keys made on the card and not yet handed out, by identity of their `ProvingKey`."""
         self._is_loaded = False
-        self._lost: DeviceLost | None = None
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The card, unless it is lost."""
+        return () if self.lost else (self._device.name,)
+
+    @property
+    def cards(self) -> tuple[tuple[int, str], ...]:
+        """Its CUDA number and PCI address."""
+        return () if self.lost else ((self._device.index, self._device.pci_address),)
+
+    @property
+    def lost(self) -> str:
+        """What CUDA gave up the cards of this process for; empty while they work."""
+        return self._device.lost
 
     def warm_up(self, run: Run) -> None:
         """Compiles the kernels for this card (once a machine), loads them, and warms the host's part."""
@@ -119,11 +131,11 @@ class CudaBackend:
         self._is_loaded = True
 
     def load_key(self, key: ProvingKey, run: Run) -> CudaKey:
-        with self._guarded():
-            # Launches that nobody has told of yet are those of a setup on this card.
-            self._tell(run, Stage.SETUP, None)
-            made = self._made.pop(id(key), None)
-            return CudaKey(key, self._device, run, self._placement) if made is None else made
+        self._require_card()
+        # Launches that nobody has told of yet are those of a setup on this card.
+        self._tell(run, Stage.SETUP, None)
+        made = self._made.pop(id(key), None)
+        return CudaKey(key, self._device, run, self._placement) if made is None else made
 
     def resident_setup(self, r1cs: R1cs, run: Run) -> ProvingKey:
         """A test key that exists on the card alone; `load_key` hands it out once."""
@@ -133,14 +145,14 @@ class CudaBackend:
 
     def key_recipe(self, r1cs: R1cs, run: Run) -> KeyRecipe:
         """What a test key is made from, on this card or on several."""
-        with self._guarded():
-            return key_recipe(r1cs, self._device, run, threads=len(os.sched_getaffinity(0)))
+        self._require_card()
+        return key_recipe(r1cs, self._device, run, threads=len(os.sched_getaffinity(0)))
 
     def make_key(self, recipe: KeyRecipe, run: Run) -> CudaKey:
         """The key of a recipe on this card."""
-        with self._guarded():
-            made = resident_setup(recipe, self._device, run)
-            self._tell(run, Stage.SETUP, None)
+        self._require_card()
+        made = resident_setup(recipe, self._device, run)
+        self._tell(run, Stage.SETUP, None)
         return made
 
     def each(self, key: ResidentKey, count: int, work: Callable[[int], T]) -> list[T]:
@@ -229,8 +241,7 @@ class CudaBackend:
 
     def close(self) -> None:
         self._plans = None
-        if self._lost is None:
-            self._device.trim()
+        self._device.trim()
 
     def _transforms(self, key: ProvingKey) -> tuple[Ntt, Ntt, Ntt | None, Memory]:
         """Plans of the key's domain, kept until another domain comes."""
@@ -268,22 +279,17 @@ class CudaBackend:
             run.notice(f"{self._device.name}: {what}", "warning")
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _require_card(self) -> None:
         """A lost card stays lost: nothing is launched on it again."""
-        if self._lost is not None:
-            raise self._lost
-        try:
-            yield
-        except DeviceLost as error:
-            self._lost = error
-            raise
+        if self.lost:
+            raise BackendError(self.lost)
 
     @contextmanager
     def _verb(self, run: Run, stage: Stage, circuit: int | None) -> Iterator[None]:
         """What a verb launches, timed by CUDA events and told as spans, in an NVTX range of the stage's name."""
         run.check()
-        with self._guarded(), self._device.range(str(stage)):
+        self._require_card()
+        with self._device.range(str(stage)):
             try:
                 yield
             except BaseException:

@@ -1,22 +1,28 @@
 """One CUDA device through CuPy: a stream, its memory, its kernels, and the time that each of them took.
 
-Everything here raises the classes of `failures.py`; a CuPy exception does not leave this file.
+Everything here raises the classes of `failures.py`; a CuPy exception does not leave this file. A card that is lost
+takes every other card of the process along.
 """
 
 from __future__ import annotations
 
+import ctypes
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
 from prover.backends.cuda import compile as compiler
+from prover.backends.cuda.events import Events
 from prover.backends.cuda.failures import DeviceLost, NoDevice, OutOfDeviceMemory, from_cupy
 from prover.backends.cuda.launch import Memory, pack
+from prover.errors import BackendError
 
 PORTABLE = 1
 """cudaHostRegisterPortable: pinned in the eyes of every context of the process."""
@@ -48,6 +54,38 @@ def device_count() -> int:
         return int(cupy.cuda.runtime.getDeviceCount())
     except Exception as error:
         raise from_cupy(error, "CUDA") from error
+
+
+class _Fate:
+    """What the cards of this process share: the first loss of one is the end of all."""
+
+    def __init__(self) -> None:
+        self.lost = ""
+        """What every later use of any card is refused with; empty while they work."""
+        self._lock = threading.Lock()
+        self._devices: WeakSet[Device] = WeakSet()
+
+    def join(self, device: Device) -> None:
+        """A device has been opened."""
+        with self._lock:
+            self._devices.add(device)
+
+    def seal(self, device: Device, loss: DeviceLost) -> None:
+        """After the loss of an open device: none is ever destroyed, not even as the interpreter ends.
+
+        Events, streams, blocks and modules are destroyed by calls to CUDA, which fail on a dead context, and CuPy says
+        so on stderr for each. What they hold goes with the process.
+        """
+        with self._lock:
+            if device not in self._devices:
+                return
+            self.lost = loss.ever_after
+            while self._devices:
+                # A reference that nobody gives up: those of a module are given up at the end.
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._devices.pop()))
+
+
+_fate = _Fate()
 
 
 def _cupy() -> Any:
@@ -88,9 +126,12 @@ class Device:
 
     Raises:
         NoDevice: there is none, or CuPy cannot be imported.
+        BackendError: a card of this process was lost.
     """
 
     def __init__(self, index: int = 0) -> None:
+        if _fate.lost:
+            raise BackendError(_fate.lost)
         if device_count() <= index:
             raise NoDevice(f"there is no CUDA device {index}; prove with --backend cpu")
         cupy = self._cupy = _cupy()
@@ -110,9 +151,18 @@ class Device:
             self._pool = cupy.cuda.MemoryPool()
         self._functions: dict[str, Any] = {}
         self._modules: list[Any] = []
+        self._images: list[Any] = []
         self._pinned: set[int] = set()
         self.is_timed = True
+        self._times = Events(cupy.cuda.Event)
+        self._marks = Events(lambda: cupy.cuda.Event(disable_timing=True))
         self._pending: list[tuple[str, Any, Any, int | None, str, int | None]] = []
+        _fate.join(self)
+
+    @property
+    def lost(self) -> str:
+        """Why no card of this process can be used any more; empty while they can."""
+        return _fate.lost
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -123,13 +173,19 @@ class Device:
         except Exception as error:
             module = type(error).__module__ or ""
             if module.startswith("cupy") or type(error).__name__.startswith(("CUDA", "OutOfMemory")):
-                raise from_cupy(error, self.name) from error
+                told = from_cupy(error, self.name)
+                if isinstance(told, DeviceLost):
+                    _fate.seal(self, told)
+                raise told from error
             raise
 
     def load(self, images: list[compiler.Image]) -> None:
         """Loads compiled units; kernels are found by name at their first launch."""
         with self._translated():
-            self._modules += [self._cupy.RawModule(path=str(image.path)) for image in images]
+            modules = [self._cupy.RawModule(path=str(image.path)) for image in images]
+            # CuPy loads a module when it is asked for, and gives up those that it alone refers to when Python ends.
+            self._images += [module.module for module in modules]
+            self._modules += modules
 
     def _function(self, kernel: str) -> Any:
         if kernel not in self._functions:
@@ -184,7 +240,7 @@ class Device:
         """
         with self._translated():
             self._cupy.cuda.runtime.memcpyAsync(memory.address, values.ctypes.data, values.nbytes, 1, self.copies.ptr)
-            arrived = self._cupy.cuda.Event(disable_timing=True)
+            arrived = self._marks.take()
             arrived.record(self.copies)
             return arrived
 
@@ -192,13 +248,16 @@ class Device:
         """Launches after this start once the copy has arrived."""
         with self._translated():
             self.stream.wait_event(arrived)
+            # The stream waits for the moment it holds now, whatever it is recorded for next.
+            self._marks.give(arrived)
 
     def copies_after_kernels(self) -> None:
         """Copies after this start once the kernels launched so far have ended: the pool may reuse their memory."""
         with self._translated():
-            reached = self._cupy.cuda.Event(disable_timing=True)
+            reached = self._marks.take()
             reached.record(self.stream)
             self.copies.wait_event(reached)
+            self._marks.give(reached)
 
     def pin(self, address: int, size_bytes: int) -> None:
         """Page-locks host memory for every card (an arena's Pinner); where the system refuses, copies are slower."""
@@ -210,12 +269,20 @@ class Device:
         self._pinned.add(address)
 
     def unpin(self, address: int) -> None:
-        """Undoes `pin`; what a dead device had locked goes with the process, and is no error here."""
+        """Undoes `pin`; that a lost card cannot is no error here.
+
+        Its driver then holds the pages until the process ends, so that a copy under way harms nobody, and may take what
+        is mapped at this address next for them: no card of this process copies anything after that.
+        """
         if address not in self._pinned:
             return
         self._pinned.discard(address)
-        with suppress(DeviceLost), self._translated():
-            self._cupy.cuda.runtime.hostUnregister(address)
+        try:
+            with self._translated():
+                self._cupy.cuda.runtime.hostUnregister(address)
+        except BackendError:
+            if not self.lost:
+                raise
 
     def download(self, memory: Memory, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray:
         out = np.empty(shape, dtype)
@@ -229,11 +296,13 @@ class Device:
             self.stream.synchronize()
 
     def drain(self) -> None:
-        """Waits until nothing enqueued is running, and forgets its times; a dead device is no error here."""
-        self._pending.clear()
+        """Waits until nothing enqueued is running, and forgets its times; a lost card is no error here."""
         for stream in (self.copies, self.stream):
-            with suppress(Exception):
+            with suppress(Exception), self._translated():
                 stream.synchronize()
+        self._pending.clear()
+        self._times.take_back()
+        self._marks.take_back()
 
     @contextmanager
     def range(self, name: str) -> Iterator[None]:
@@ -259,7 +328,7 @@ class Device:
                 function.max_dynamic_shared_size_bytes = shared_bytes
             begin = end = None
             if self.is_timed:
-                begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+                begin, end = self._times.take(), self._times.take()
                 begin.record(self.stream)
             function((x, y, 1), (threads, 1, 1), tuple(pack(a) for a in arguments), shared_mem=shared_bytes)
             if end is not None:
@@ -274,7 +343,7 @@ class Device:
             return []
         with self._translated():
             # The idle stream passes a new event at once: what that takes is the error of the mapping.
-            anchor = self._cupy.cuda.Event()
+            anchor = self._times.take()
             before_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
             anchor.record(self.stream)
             anchor.synchronize()
@@ -284,10 +353,12 @@ class Device:
             def at(event: Any) -> int:
                 return anchor_ns - int(self._cupy.cuda.get_elapsed_time(event, anchor) * 1e6)
 
-            return [
+            times = [
                 KernelTime(kernel, at(begin), at(end), error_ns, ops, op, moved)
                 for kernel, begin, end, ops, op, moved in pending
             ]
+            self._times.give(anchor, *(event for _, begin, end, *_ in pending for event in (begin, end)))
+            return times
 
     def roof_percent(self, launched: KernelTime) -> float | None:
         """Least time the chip needs for the operations or the bytes, whichever is longer, over the time taken."""
@@ -301,7 +372,9 @@ class Device:
         return 100 * floor_s / taken_s if floor_s and taken_s > 0 else None
 
     def trim(self) -> None:
-        """Gives the pool's idle memory back to the card; a dead device takes nothing back, and that is no error."""
+        """Gives the pool's idle memory back to the card; a lost card takes nothing back, and that is no error."""
+        if self.lost:
+            return
         with suppress(DeviceLost):
             self.synchronize()
             self._pool.free_all_blocks()

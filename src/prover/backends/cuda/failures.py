@@ -21,24 +21,34 @@ class OutOfDeviceMemory(BackendError):
 
 
 class DeviceLost(BackendError):
-    """A fault or a fall off the bus: nothing on the card can be trusted any more."""
+    """A fault or a fall off the bus: nothing on any card of this process can be used any more.
+
+    CUDA says of most of these errors that they leave the process in an inconsistent state, in which all further work
+    returns the same error, until it is ended and started again (its Runtime API, `cudaError`). That this goes for the
+    other cards of the process too was measured on two H200.
+    """
 
     def __init__(self, device: str, detail: str) -> None:
-        super().__init__(
-            f"{device} is lost ({detail}); restart the prover, and if it happens again look at `dmesg` for Xid lines "
-            "or prove with --backend cpu"
+        super().__init__(f"{device} is lost ({detail}); {AFTER_A_LOSS}")
+        self.ever_after = (
+            f"{device} was lost ({detail}), and with one card CUDA gives up all of a process; {AFTER_A_LOSS}"
         )
+        """What every later job is refused with."""
 
 
 class KernelMissing(BackendError):
     """The kernels could not be compiled or loaded for this architecture."""
 
 
+AFTER_A_LOSS = (
+    "restart the prover (`r` in the console), and if it happens again look at `dmesg` for Xid lines or prove with "
+    "--backend cpu"
+)
 NO_IMAGE = ("NO_BINARY_FOR_GPU", "InvalidDeviceFunction", "NoKernelImageForDevice", "INVALID_IMAGE", "INVALID_PTX")
 FATAL = (
     "ILLEGALADDRESS", "ILLEGAL_ADDRESS", "LAUNCHFAIL", "LAUNCH_FAILED", "LAUNCHTIMEOUT", "LAUNCH_TIMEOUT", "ECC",
     "HARDWARESTACK", "HARDWARE_STACK", "ILLEGALINSTRUCTION", "ILLEGAL_INSTRUCTION", "MISALIGNED", "ASSERT", "LOST",
-    "DEVICESUNAVAILABLE", "DEVICE_UNAVAILABLE", "CONTEXTISDESTROYED", "CONTEXT_IS_DESTROYED",
+    "CONTEXTISDESTROYED", "CONTEXT_IS_DESTROYED",
 )  # fmt: skip
 """Parts of the driver's error names after which a context is dead."""
 
@@ -56,6 +66,11 @@ def from_cupy(error: Exception, device: str) -> BackendError:
         )
     if "NoDevice" in text or "no CUDA-capable device" in text or "libcuda" in text:
         return NoDevice(f"no CUDA device: {text}; install the NVIDIA driver or prove with --backend cpu")
+    if "DevicesUnavailable" in text or "DEVICE_UNAVAILABLE" in text:
+        return NoDevice(
+            f"{device} is in use ({text.splitlines()[0]}): another program has it to itself, or its compute mode "
+            "forbids it; end that program, choose other cards with --gpus, or prove with --backend cpu"
+        )
     if any(name in text for name in NO_IMAGE):
         return KernelMissing(f"no kernel image for {device} ({text}); delete the cubin cache and start again")
     if any(word in text.upper().replace(" ", "") for word in FATAL):
