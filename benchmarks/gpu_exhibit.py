@@ -41,7 +41,7 @@ POLICIES = ("sync-4k", "async-4k", "sync-huge", "async-huge", "recycle")
 RAW, PAIRS = "exhibit.jsonl", "pairs.json"
 COLUMNS = (
     ("page-fault s", "fault_s", 2), ("synth s", "synth_s", 2), ("inner s", "inner_s", 3), ("outer s", "outer_s", 3),
-    ("gap s", "gap_s", 3), ("release GB/s", "release_GB_per_s", 1), ("peak GB", "peak_GB", 2),
+    ("gap ms", "gap_ms", 2), ("release GB/s", "release_GB_per_s", 1), ("peak GB", "peak_GB", 2),
 )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def measured(events: list[wire.Event], job_id: str, figures: dict[str, object]) 
     return {
         "fault_s": round((cpu[-1].system_ns - cpu[0].system_ns) / 1e9, 2) if cpu else None,
         "minor_faults": cpu[-1].minor_faults - cpu[0].minor_faults if cpu else None,
-        "synth_s": seconds("synth"), "inner_s": seconds("inner"), "outer_s": seconds("outer"), "gap_s": seconds("gap"),
+        "synth_s": seconds("synth"), "inner_s": seconds("inner"), "outer_s": seconds("outer"), "gap_ms": figures["gap_ms"],
         "total_s": seconds("total"), "buffers_bytes": sum(host.values()),
         "release_GB_per_s": round(sum(e.size_bytes for e in back) / busy_ns, 2) if busy_ns else None,
         "peak_GB": round(float(str(figures["peak_rss_bytes"])) / 1e9, 3),

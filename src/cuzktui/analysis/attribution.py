@@ -106,6 +106,8 @@ _STAGES = {
 }
 """Kind of a stage; `prove` and `release` cover and explain nothing by themselves."""
 
+_FAULTS = "fault in"
+"""How the spans begin that tell of first touches, made by all cores ahead of the computation that needs the memory."""
 _TRANSFERS = ("h2d", "d2h", "upload", "download", "memcpy", "transfer", "copy")
 
 
@@ -134,17 +136,19 @@ def _stage_parts(service: JobView | None, job: JobView, end_ns: int) -> Iterable
 
 
 def _span_parts(job: JobView) -> Iterable[Part]:
-    """CPU spans, then transfers, then device kernels: what is painted later wins."""
-    on_cpu, moved, on_device = [], [], []
+    """CPU spans, then page faults, transfers and device kernels: what is painted later wins."""
+    on_cpu, faults, moved, on_device = [], [], [], []
     for span in job.spans:
         if any(word in span.name.lower() for word in _TRANSFERS):
             moved.append(Part(span.begin_ns, span.t_ns, Kind.TRANSFER, span.name, "span"))
+        elif span.name.startswith(_FAULTS):
+            faults.append(Part(span.begin_ns, span.t_ns, Kind.PAGE_FAULTING, span.name, "span"))
         elif span.lane.startswith("cpu"):
             kind = _STAGES.get(span.stage, Kind.KERNEL) if span.stage is not None else Kind.KERNEL
             on_cpu.append(Part(span.begin_ns, span.t_ns, kind, span.name, "span"))
         else:
             on_device.append(Part(span.begin_ns, span.t_ns, Kind.KERNEL, span.name, "span"))
-    return [*on_cpu, *moved, *on_device]
+    return [*on_cpu, *faults, *moved, *on_device]
 
 
 def _fault_parts(snapshot: Snapshot, begin_ns: int, end_ns: int) -> Iterable[Part]:

@@ -62,6 +62,17 @@ def test_device_kernels_win_over_transfers_and_transfers_over_cpu_work() -> None
     ]
 
 
+def test_faulting_memory_in_ahead_of_synthesis_is_page_faulting_not_synthesis() -> None:
+    events = [
+        *stage(Stage.SYNTH, 0, 1000),
+        span("fault in and lock pages", 0, 300, of=Stage.SYNTH),
+        span("eval_abc", 0, 900, of=Stage.EVAL_ABC),
+    ]
+    found = attributed(list(events))
+    assert found.length_ns(Kind.PAGE_FAULTING) == 300 * MS
+    assert found.length_ns(Kind.SYNTHESIS) == 700 * MS
+
+
 def test_the_prove_stage_alone_explains_nothing() -> None:
     found = attributed([*stage(Stage.PROVE, 0, 1000), span("ntt_h", 100, 300, of=Stage.NTT_H)])
     assert found.length_ns(Kind.UNEXPLAINED) == 800 * MS

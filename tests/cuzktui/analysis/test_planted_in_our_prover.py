@@ -30,7 +30,7 @@ LABELS = {
     "munmap_4k": (Kind.RELEASE, "munmap", "ledger"),
     "munmap_huge": (Kind.RELEASE, "munmap", "ledger"),
     "malloc_trim": (Kind.RELEASE, "falling memory", "samples"),
-    "fault_storm": (Kind.SYNTHESIS, SPANS["fault_storm"][0], "span"),
+    "fault_storm": (Kind.PAGE_FAULTING, SPANS["fault_storm"][0], "span"),
     "sleep": (Kind.IDLE, "", "samples"),
     "disk_wait": (Kind.SRS_LOAD, SPANS["disk_wait"][0], "span"),
     **{name: (Kind.CPU_MSM, SPANS[name][0], "span") for name in ("free_small", "lock_wait", "cpu_spin", "gc_pause")},
