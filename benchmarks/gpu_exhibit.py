@@ -186,7 +186,8 @@ def measured(events: list[wire.Event], job_id: str, figures: dict[str, object]) 
     return {
         "fault_s": round((cpu[-1].system_ns - cpu[0].system_ns) / 1e9, 2) if cpu else None,
         "minor_faults": cpu[-1].minor_faults - cpu[0].minor_faults if cpu else None,
-        "synth_s": seconds("synth"), "inner_s": seconds("inner"), "outer_s": seconds("outer"), "gap_ms": figures["gap_ms"],
+        "synth_s": seconds("synth"), "inner_s": seconds("inner"), "outer_s": seconds("outer"),
+        "gap_ms": figures["gap_ms"],
         "total_s": seconds("total"), "buffers_bytes": sum(host.values()),
         "release_GB_per_s": round(sum(e.size_bytes for e in back) / busy_ns, 2) if busy_ns else None,
         "peak_GB": round(float(str(figures["peak_rss_bytes"])) / 1e9, 3),
