@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -326,14 +326,19 @@ class ConsoleApp(App[int]):
         self.push_screen(ChoiceScreen("memory of the next jobs", POLICY_LINES, names, self.desk.policy.value), chosen)
 
     def action_restart(self) -> None:
-        self.desk.in_background(self.feed.source.restart_prover, "the prover is starting")
+        pid, source = self.feed.snapshot.lost_pid, self.feed.source
+        restart = partial(self.desk.in_background, partial(source.restart_prover, pid), "the prover is starting")
+        if not pid:
+            restart()
+        elif self._may_ask():
+            self._end_prover("end them and restart", restart)
 
     def action_export(self) -> None:
         recording = self.options.recording
-        if self.feed.snapshot.is_replay and recording is None:
-            self.say("nothing to export: this replay has no file of its own", "warning")
-        elif recording is None:
-            self.say("nothing to export: this console does not record", "warning")
+        if recording is None:
+            is_replay = self.feed.snapshot.is_replay
+            why = "this replay has no file of its own" if is_replay else "this console does not record"
+            self.say(f"nothing to export: {why}", "warning")
         else:
             self.desk.in_background(lambda: export_trace(recording, self.export_folder))
 
@@ -360,41 +365,13 @@ class ConsoleApp(App[int]):
         if isinstance(self.screen, ChoiceScreen | HelpScreen | PageScreen):
             self.pop_screen()
             return
-        others = self.desk.jobs_of_others(self.feed.snapshot) if self.feed.source.owns_prover else []
-        if not others:
-            self.exit(0)
+        self._end_prover("end them and leave", lambda: self.exit(0))
+
+    def _end_prover(self, what: str, end: Callable[[], None]) -> None:
+        """Does what ends our prover; where others have jobs in it, once that has been agreed to."""
+        question = self.desk.question_of_others(self.feed.snapshot) if self.feed.source.owns_prover else ""
+        if not question:
+            end()
             return
-        question = f"{len(others)} job{'s' if len(others) > 1 else ''} of others would end with this prover"
-
-        def answered(answer: str | None) -> None:
-            if answer == "leave":
-                self.exit(0)
-
-        lines = {"leave": "end them and leave", "stay": "stay"}
-        self.push_screen(ChoiceScreen(question, lines, list(lines), "stay"), answered)
-
-
-def run(source: Source, *, control: Control | None = None, options: Options | None = None, mouse: bool = True) -> int:
-    """Shows the console until it is left; the terminal is restored whatever happens.
-
-    Args:
-        source: started here, in the process that draws; stopped when the console ends.
-        control: of the prover that takes requests; None only watches.
-    Returns:
-        Exit status: 0, or 128 + n after signal n.
-    Raises:
-        NoTerminal: standard output cannot show a full-screen console.
-    """
-    from cuzktui.terminal import check_terminal, run_supervised
-
-    check_terminal(sys.stdout, os.environ)
-    return run_supervised(lambda: _run_here(source, control, options, mouse))
-
-
-def _run_here(source: Source, control: Control | None, options: Options | None, mouse: bool) -> int:
-    app = ConsoleApp(source, control=control, options=options)
-    try:
-        app.run(mouse=mouse)
-    finally:
-        source.stop()
-    return app.return_code or 0
+        screen = ChoiceScreen(question, {"end": what, "stay": "stay"}, ["end", "stay"], "stay")
+        self.push_screen(screen, lambda answer: end() if answer == "end" else None)

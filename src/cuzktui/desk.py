@@ -203,9 +203,10 @@ class Desk:
         self.policy, self.is_policy_chosen = policy, True
         self.ask(lambda control: control.set_policy(policy), lambda got: self.say(f"next jobs: {got.value}", "hint"))
 
-    def jobs_of_others(self, snapshot: Snapshot) -> list[str]:
-        """Jobs not yet done that this console did not ask for."""
-        return [job.job_id for job in snapshot.jobs if not job.is_done and job.job_id not in self.own_jobs]
+    def question_of_others(self, snapshot: Snapshot) -> str:
+        """What to ask before the prover is ended; empty where no job but this console's own would end with it."""
+        count = sum(not job.is_done and job.job_id not in self.own_jobs for job in snapshot.jobs)
+        return f"{count} job{'s' if count > 1 else ''} of others would end with this prover" if count else ""
 
     def offer(self, snapshot: Snapshot) -> str:
         """What to press next, after the first gap was seen and while no pair was run."""

@@ -51,7 +51,7 @@ KEYS = (
     Key("e", "e", "export", "export", "write a Chrome trace of everything so far"),
     Key("v", "v", "verify", "verify", "check the latest proof again, here and now"),
     Key("d", "d", "demo", "demo", "replay a recorded run, marked REPLAY"),
-    Key("r", "r", "restart", "restart", "start the prover again after it ended", True),
+    Key("r", "r", "restart", "restart", "start the prover again after it ended or lost its GPUs", True),
     Key("m", "m", "mapped", "", "draw mapped and shared memory on top, or leave it out"),
     Key("g", "g", "glyphs", "", "next glyph set: braille, blocks, ASCII"),
     Key("t", "t", "palette", "", "next palette: dark, light, the terminal's own colours"),

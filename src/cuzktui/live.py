@@ -24,8 +24,8 @@ def console(spec: SessionSpec, options: argparse.Namespace, porep: dict[str, str
     Raises:
         NoTerminal: standard output cannot show it.
     """
-    from cuzktui import app
     from cuzktui.options import Options
+    from cuzktui.showing import run
     from cuzktui.widgets.view import CircuitChoice
 
     choice = None
@@ -33,7 +33,7 @@ def console(spec: SessionSpec, options: argparse.Namespace, porep: dict[str, str
         choice = CircuitChoice(f"porep {Path(porep['c1_path']).name}", 1, tuple(porep.items()))
     session = Session(spec)
     try:
-        code = app.run(
+        code = run(
             session, control=session.control if session.can_submit else None, mouse=not options.no_mouse,
             options=Options(
                 graph=options.graph, choice=choice, recording=session.recording, demo=demo_source()
@@ -53,13 +53,13 @@ def replay(path: Path, speed: float, options: argparse.Namespace) -> int:
         BadFile: it is no recording.
         NoTerminal: standard output cannot show it.
     """
-    from cuzktui import app
     from cuzktui.options import Options
+    from cuzktui.showing import run
 
     if not 0 <= speed <= 1000:
         raise BadRequest(f"--speed {speed:g}: from 0 (at once) to 1000")
     source = ReplaySource(path, speed)
-    return app.run(
+    return run(
         source, mouse=not options.no_mouse, options=Options(graph=options.graph, recording=path, is_read_only=True)
     )
 

@@ -325,6 +325,25 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
     @property
+    def gpu_lost(self) -> str:
+        """Why the prover that lives can use its GPUs no more; empty where it can."""
+        return self.hello.gpu_lost if self.hello is not None and not self._has_ended else ""
+
+    @property
+    def lost_pid(self) -> int:
+        """Of a prover that can use its GPUs no more; 0 where there is none."""
+        return self.hello.pid if self.hello is not None and self.gpu_lost else 0
+
+    @property
+    def needs_restart(self) -> bool:
+        """The prover has ended, or can use its GPUs no more."""
+        return self._has_ended or bool(self.gpu_lost)
+
+    @property
+    def _has_ended(self) -> bool:
+        return self.process is not None and self.process.ended is not None
+
+    @property
     def process(self) -> ProcessView | None:
         """The process whose memory is drawn."""
         return self.processes.get(self.main_pid)

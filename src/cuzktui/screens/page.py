@@ -49,10 +49,9 @@ class PageScreen(ModalScreen[None]):
 
     async def action_restart(self) -> None:
         """Starts the prover again; what is under the page is then worth more than the page."""
-        process = self._first.snapshot.process
-        await self.app.run_action("app.restart")
-        if process is not None and process.ended is not None:
+        if self._first.snapshot.needs_restart:
             self.dismiss(None)
+        await self.app.run_action("app.restart")
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -30,8 +30,11 @@ class Source(Protocol):
     def stop(self) -> None:
         """Ends the stream and whatever this source started; afterwards `emit` is not called any more."""
 
-    def restart_prover(self) -> None:
-        """Starts the prover again after it ended; does nothing while it is alive.
+    def restart_prover(self, lost_pid: int = 0) -> None:
+        """Starts the prover again after it ended; does nothing while one is alive that may stay.
+
+        Args:
+            lost_pid: of a prover that has lost its GPUs, which is ended first.
 
         Raises:
             BadRequest: this source has no prover of its own, or it cannot be started.

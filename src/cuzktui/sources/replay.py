@@ -58,7 +58,7 @@ class ReplaySource:
             self._thread.join(timeout_s)
         return self._thread is not None and not self._thread.is_alive()
 
-    def restart_prover(self) -> None:
+    def restart_prover(self, lost_pid: int = 0) -> None:
         raise BadRequest("a recording has no prover to start")
 
     def _deliver(self, emit: Emit) -> None:

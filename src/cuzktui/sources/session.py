@@ -163,12 +163,14 @@ class Session:
         if not (self.spec.keep_prover and self.spec.start_prover):
             shutil.rmtree(self._dir, ignore_errors=True)
 
-    def restart_prover(self) -> None:
+    def restart_prover(self, lost_pid: int = 0) -> None:
         if not self.spec.start_prover:
             raise BadRequest("this console did not start the prover it watches; start it again where it was started")
         with self._lock:
-            if self._stopping or self.prover_alive:
+            if self._stopping or (self.prover_alive and self.prover_pid != lost_pid):
                 return
+            if self._prover:
+                self._prover.end(PROVER_PATIENCE_S)
             self._start_prover()
             if self._collector and self._prover:
                 self._collector.send(wire.encode(wire.ProcessSeen(t_ns=now(), pid=self._prover.pid, command="prover")))

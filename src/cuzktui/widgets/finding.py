@@ -61,6 +61,10 @@ def _pieces(view: View) -> Words:
         told: Words = [(f"{who} {ended.pid} ended{stage}: {ended.reason or 'no reason known'}", Role.BAD)]
         told = [*told, ("  w tells why", Role.KEY)]
         return [*told, ("  r starts it again", Role.KEY)] if view.can_restart else told
+    if snapshot.gpu_lost and not snapshot.is_replay:
+        may_restart = view.can_restart and not view.is_read_only
+        remedy: Words = [("r starts the prover again", Role.KEY), (": ", Role.BAD)] if may_restart else []
+        return [("GPU lost; " if remedy else "GPU lost: ", Role.BAD), *remedy, (snapshot.gpu_lost, Role.BAD)]
     if view.alarms:
         return [(view.alarms[0].text, Role.BAD if view.alarms[0].level == "error" else Role.WARN)]
     error = next((n for n in reversed(snapshot.notices[-20:]) if n.level == "error"), None)

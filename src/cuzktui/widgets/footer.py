@@ -83,7 +83,7 @@ def _does_something(key: Key, view: View) -> bool:
     if key.action == "cancel":
         return snapshot.running is not None or bool(snapshot.queued)
     if key.action == "restart":
-        return view.can_restart and snapshot.process is not None and snapshot.process.ended is not None
+        return view.can_restart and snapshot.needs_restart
     if key.action == "page('post-mortem')":
         return any(process.ended is not None for process in snapshot.processes.values())
     if key.action == "page('compare')":

@@ -58,7 +58,7 @@ def _source(view: View) -> Words:
         else:
             pieces += [_SEPARATOR, (f"{_who(process)} {process.pid}", Role.TEXT)]
     if hello is not None:
-        pieces += [_SEPARATOR, (_device(snapshot), Role.TEXT)]
+        pieces += [_SEPARATOR, ("GPU lost", Role.BAD) if hello.gpu_lost else (_device(snapshot), Role.TEXT)]
     elif process is None:
         pieces += [_SEPARATOR, ("starting …", Role.WARN)]
     return pieces

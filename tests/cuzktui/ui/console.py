@@ -33,6 +33,8 @@ class ScriptedProver:
         self.refusal = ""
         self.is_stopped = False
         self.restarts = 0
+        self.ended_for_loss: list[int] = []
+        """Provers, 0 for none, that were to be ended before another was started."""
         self._events = events
         self._emit: Emit = self._events.append
 
@@ -44,8 +46,9 @@ class ScriptedProver:
     def stop(self) -> None:
         self.is_stopped = True
 
-    def restart_prover(self) -> None:
+    def restart_prover(self, lost_pid: int = 0) -> None:
         self.restarts += 1
+        self.ended_for_loss.append(lost_pid)
 
     def tell(self, *events: Event) -> None:
         """Events that arrive now."""

@@ -35,11 +35,11 @@ class Source:
         if self._how == "hang":
             signal.pause()
 
-    def restart_prover(self) -> None:
+    def restart_prover(self, lost_pid: int = 0) -> None:
         """There is none."""
 
 
 if __name__ == "__main__":
-    from cuzktui.app import run
+    from cuzktui.showing import run
 
     sys.exit(run(Source(sys.argv[1])))
