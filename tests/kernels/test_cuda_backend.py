@@ -172,7 +172,12 @@ def test_a_lost_card_fails_the_job_and_stays_lost(library: Path, cubic_key):
     with pytest.raises(failures.DeviceLost, match="restart the prover"):
         prove(backend, "cubic", cubic_key)
     before = len(card.launched)
-    for again in (lambda: backend.load_key(cubic_key, silent()), lambda: prove(backend, "cubic", cubic_key)):
+    for again in (
+        lambda: backend.load_key(cubic_key, silent()),
+        lambda: prove(backend, "cubic", cubic_key),
+        lambda: backend.resident_setup(build("cubic").r1cs, silent()),
+        backend.fixed_bases,
+    ):
         with pytest.raises(BackendError, match=f"{card.name} was lost .*restart the prover") as caught:
             again()
         assert str(caught.value) == backend.lost

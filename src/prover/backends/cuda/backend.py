@@ -164,6 +164,7 @@ class CudaBackend:
 
     def fixed_bases(self) -> FixedBase:
         """Points of a setup, multiplied on this card."""
+        self._require_card()
         return FixedBase(self._device)
 
     def ntt_h(self, key: ResidentKey, a: U64, b: U64, c: U64, run: Run, circuit: int) -> CudaScalars:
