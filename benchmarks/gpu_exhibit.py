@@ -164,9 +164,14 @@ def report(options: argparse.Namespace) -> None:
 
 
 def watched(folder: Path, facts: dict[str, object]) -> object:
-    """What being watched costs: measured with the exhibit, or alone into the same folder."""
-    alone = folder / PAIRS
-    return facts.get("watched") or (json.loads(alone.read_text()) if alone.exists() else None)
+    """What being watched costs: measured with the exhibit, or alone; the pairs of all visits (pairs*.json) as one."""
+    visits = [json.loads(path.read_text()) for path in sorted(folder.glob("pairs*.json"))]
+    if not visits:
+        return facts.get("watched")
+    raw = [pair for visit in visits for pair in visit["raw"]]
+    told = watched_pairs.summary([pair["watched"] for pair in raw], [pair["alone"] for pair in raw])
+    each = [{"machine": v["machine"], "wall_ms": v["watched_over_alone"]["wall_ms"]} for v in visits]
+    return {"job": visits[0]["job"] | {"pairs": len(raw)}, "visits": each} | told
 
 
 def measured(events: list[wire.Event], job_id: str, figures: dict[str, object]) -> dict[str, object]:
