@@ -123,22 +123,25 @@ def packed(blocks: list[Block], axis: TimeAxis, rows: int) -> list[list[Block]]:
 
 
 def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block], glyphs: Glyphs) -> None:
-    """One lane: each block a bar with its name at its left end where it fits; neighbours differ in shade."""
+    """One lane: each block a bar with its name at its left end where it fits, and where no later block lies over it."""
     full = glyphs.bar[0]
-    previous = -2
     longest = max((b for b in blocks if b.role is Role.GAP), key=lambda b: b.end_ns - b.begin_ns, default=None)
     newest_ns = max((block.end_ns for block in blocks), default=0)
     lies_over = {axis.cell(max(b.begin_ns, b.end_ns - 1)) for b in blocks if b.role is Role.GAP}
+    owners = [-1] * axis.cells
+    shown: list[tuple[int, Block, Role, int, int]] = []
     for number, block in enumerate(blocks):
         first = max(0, axis.cell(block.begin_ns))
         last = min(axis.cells - 1, axis.cell(max(block.begin_ns, block.end_ns - 1)))
         if last < 0 or first >= axis.cells or last < first:
             continue
+        role = Role.KERNEL_ALT if block.role is Role.KERNEL and number % 2 else block.role
+        grid.put(x + first, y, full * (last - first + 1), role)
+        owners[first : last + 1] = [number] * (last - first + 1)
+        shown.append((number, block, role, first, last))
+    previous = -2
+    for number, block, role, first, last in shown:
         width = last - first + 1
-        role = block.role
-        if role is Role.KERNEL and number % 2:
-            role = Role.KERNEL_ALT
-        grid.put(x + first, y, full * width, role)
         label = block.name if len(block.name) < width else block.name.split(" ")[0]
         is_gap = block.name.lower().startswith("gap ")
         # one release of several is named beside its bar, if that can be seen: the name lies over what was done then
@@ -148,9 +151,9 @@ def draw_blocks(grid: Grid, x: int, y: int, axis: TimeAxis, blocks: list[Block],
             _name_gap(grid, x, y, axis, block.name, strong, first, last)
         elif len(label) < width and role is not Role.GAP:
             has_room = width > len(label) + 1
-            if has_room or first not in lies_over:
-                is_beside = first in lies_over or previous == first - 1
-                grid.put(x + first + (1 if is_beside and has_room else 0), y, label, role)
+            at = first + (1 if (first in lies_over or previous == first - 1) and has_room else 0)
+            if (has_room or first not in lies_over) and set(owners[at : at + len(label)]) == {number}:
+                grid.put(x + at, y, label, role)
         previous = last
 
 

@@ -212,3 +212,14 @@ def test_a_release_at_the_very_end_is_named_however_short() -> None:
     blocks = [Block(0, 5000 * MS, "CPU busy", Role.USER), Block(5000 * MS, 5020 * MS, "releasing", Role.GAP)]
     draw_blocks(grid, 0, 0, TimeAxis(0, 50 * MS, 100, 2), blocks, GLYPHS["braille"])
     assert grid.text().endswith("━ releasing")
+
+
+def test_a_name_that_later_blocks_lie_over_is_left_out_whole() -> None:
+    long = Block(0, 5000 * MS, "fault in and lock pages", Role.KERNEL)
+    over = [Block(at * MS, (at + 100) * MS, "witness", Role.KERNEL) for at in (100, 500, 900)]
+    grid = Grid(100, 1)
+    draw_blocks(grid, 0, 0, TimeAxis(0, 50 * MS, 100, 2), [long, *over], GLYPHS["braille"])
+    assert grid.text().strip() == "━" * 50
+    alone = Grid(100, 1)
+    draw_blocks(alone, 0, 0, TimeAxis(0, 50 * MS, 100, 2), [long], GLYPHS["braille"])
+    assert alone.text().startswith("fault in and lock pages━")
