@@ -1,7 +1,8 @@
 """The terminal is given back as it was found, however the console ends: by key, by signal or by a crash of its process.
 
 The console runs in a child; the parent keeps the terminal's settings, waits, passes signals on and, when the child did
-not end by itself, writes the reset sequences and restores termios.
+not end by itself, writes the reset sequences and restores termios. A terminal that is closed counts as SIGHUP: the
+kernel tells the leader of a session alone, which may be a `make` that waits for this very program.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
@@ -78,9 +81,14 @@ def run_supervised(console: Callable[[], int]) -> int:
 
     previous = {number: signal.signal(number, forward) for number in _FORWARDED}
     previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, end)
+    over = threading.Event()
+    with contextlib.suppress(OSError, ValueError):
+        screen = sys.stdout.fileno()
+        threading.Thread(target=_raise_hangup, args=(screen, threading.get_ident(), over), daemon=True).start()
     try:
         _, status = os.waitpid(pid, 0)
     finally:
+        over.set()
         signal.alarm(0)
         for number, handler in previous.items():
             signal.signal(number, handler)
@@ -90,7 +98,16 @@ def run_supervised(console: Callable[[], int]) -> int:
         restore(sys.stdout, sys.stdin, saved)
     if code < 0:
         return 128 - code
-    return 128 + received[0] if received and code == 0 else code
+    return 128 + received[0] if received else code
+
+
+def _raise_hangup(screen: int, thread: int, over: threading.Event) -> None:
+    """SIGHUP to a thread of this process once the terminal has gone."""
+    poller = select.poll()
+    poller.register(screen, 0)
+    poller.poll()
+    if not over.is_set():
+        signal.pthread_kill(thread, signal.SIGHUP)
 
 
 def restore(stdout: IO[str], stdin: IO[Any], saved: list[Any] | None) -> None:

@@ -97,8 +97,14 @@ class Terminal:
         for pid in self.children():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        os.close(self.master)
-        os.close(self.slave)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Closes the terminal. Nobody is told by the kernel: it is no session's controlling terminal."""
+        for end in (self.master, self.slave):
+            with contextlib.suppress(OSError):
+                os.close(end)
+        self.master = self.slave = -1
 
 
 @pytest.fixture
@@ -171,6 +177,15 @@ def test_a_source_that_does_not_stop_is_ended_after_the_grace_period(start) -> N
     assert shown.wait() in (128 + signal.SIGTERM, 128 + signal.SIGKILL)
     assert time.monotonic() - begin < terminal.GRACE_S + 5
     assert_given_back(shown)
+
+
+@pytest.mark.parametrize("how", ["scene", "hang"])
+def test_a_terminal_that_is_closed_ends_the_console_though_nobody_says_so(start, how: str) -> None:  # type: ignore[no-untyped-def]
+    shown = start(how)
+    shown.read_until(SHOWN)
+    shown.hang_up()
+    assert shown.process.wait(terminal.GRACE_S + 10) in (128 + signal.SIGHUP, 128 + signal.SIGKILL)
+    assert shown.children() == []
 
 
 def test_when_the_parent_is_killed_the_drawing_process_ends_too(start) -> None:  # type: ignore[no-untyped-def]
