@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulated import EmulatedCard
+from proving import BLINDING, WASTE, OneKey
 
 from prover import wire
 from prover.arena import Arena
@@ -23,24 +24,10 @@ from prover.errors import BackendError, Cancelled
 from prover.jobs import JobResult, Prover
 from prover.keys import HBasis, ProvingKey, Query, VerifyingKey
 from prover.params import R
-from prover.prove import Blinding
-from prover.r1cs.matrices import R1cs
 from prover.reference.scalars import from_array, h_scalars
 from prover.run import Run, silent
-from prover.setup import ToxicWaste
 from prover.setup import test_setup as make_key
 from prover.wire import Outcome, Policy, Stage
-
-WASTE = ToxicWaste(tau=0x1234567, alpha=3, beta=5, gamma=11, delta=7)
-FIXED = [Blinding(r=11, s=13), Blinding(r=17, s=19)]
-
-
-class OneKey:
-    def __init__(self, key: ProvingKey) -> None:
-        self.key = key
-
-    def key_for(self, r1cs: R1cs, run: Run) -> ProvingKey:
-        return self.key
 
 
 def prove(backend, name: str, key: ProvingKey, events: list[wire.Event] | None = None) -> JobResult:
@@ -48,7 +35,7 @@ def prove(backend, name: str, key: ProvingKey, events: list[wire.Event] | None =
     prover = Prover(backend, Arena(emit))
     try:
         workload = BuiltinWorkload(name, 2, OneKey(key), seed=b"fixed")
-        return prover.run_job(workload, Policy.SYNC_4K, Run(emit, "job"), blinding=FIXED)
+        return prover.run_job(workload, Policy.SYNC_4K, Run(emit, "job"), blinding=BLINDING)
     finally:
         prover.close()
 

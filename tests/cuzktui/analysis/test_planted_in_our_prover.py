@@ -8,8 +8,6 @@ others. A release outside the causes that give memory back in the gap fails at o
 from __future__ import annotations
 
 import functools
-import select
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +16,11 @@ import pytest
 from planted import CAUSES
 from planted_prover import SPANS, UNMAPPED_BYTES
 from planting import MS
+from sampled import sampled
 
 from cuzktui.analysis import analyse
 from cuzktui.analysis.attribution import Attribution, Kind, Part, attribute
-from cuzktui.collector.memory import MemorySampler
-from cuzktui.collector.proc import CpuReader
 from prover import wire
-from prover.run import now
 
 LABELS = {
     "munmap_4k": (Kind.RELEASE, "munmap", "ledger"),
@@ -52,23 +48,9 @@ class Planted:
 @functools.cache
 def planted(folder: Path) -> dict[str, Planted]:
     """All ten jobs of one run, watched from another process as the collector does."""
-    samples: list[wire.Event] = []
     command = [sys.executable, str(Path(__file__).with_name("planted_prover.py"))]
-    sampler = MemorySampler(samples.append)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={"PLANTED_FOLDER": str(folder)}) as child:
-        assert child.stdout is not None
-        sampler.start()
-        sampler.watch(child.pid)
-        sampler.warm(now() + 60_000_000_000)
-        cpu = CpuReader(child.pid)
-        while not select.select([child.stdout], [], [], 0.1)[0]:
-            told = cpu.read()
-            if told is not None:
-                samples.append(told)
-        events = [event for line in child.stdout if (event := wire.decode(line)) is not None]
-    sampler.stop()
-    cpu.close()
-    snapshot = analyse(sorted([*events, *samples], key=lambda event: event.t_ns))
+    events = sampled(command, {"PLANTED_FOLDER": str(folder)})
+    snapshot = analyse(events)
     found = {}
     for event in events:
         if isinstance(event, wire.Marker):

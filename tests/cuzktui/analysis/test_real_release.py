@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import functools
-import select
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sampled import sampled
 
 from cuzktui.analysis import JobReport, analyse_job
-from cuzktui.collector.memory import MemorySampler
-from cuzktui.collector.proc import CpuReader
-from prover import wire
-from prover.run import now
 from prover.wire import Policy
 
 TOTAL_BYTES = 1280 << 20
@@ -36,23 +31,8 @@ def gap_ns(report: JobReport) -> int:
 
 def watched(policy: Policy) -> JobReport:
     """One release under a policy, watched from another process."""
-    samples: list[wire.Event] = []
     command = [sys.executable, str(Path(__file__).with_name("releasing.py")), policy.value, str(TOTAL_BYTES)]
-    sampler = MemorySampler(samples.append)
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        sampler.start()
-        sampler.watch(child.pid)
-        sampler.warm(now() + 60_000_000_000)
-        cpu = CpuReader(child.pid)
-        while not select.select([child.stdout], [], [], 0.1)[0]:
-            told = cpu.read()
-            if told is not None:
-                samples.append(told)
-        events = [event for line in child.stdout if (event := wire.decode(line)) is not None]
-    sampler.stop()
-    cpu.close()
-    return analyse_job(sorted([*events, *samples], key=lambda event: event.t_ns))
+    return analyse_job(sampled(command))
 
 
 def test_a_synchronous_release_of_4k_pages_is_its_bytes_over_the_munmap_rate() -> None:

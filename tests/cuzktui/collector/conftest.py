@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cuzktui.collector.memory import MemorySampler
+
 PROGRAM = Path(__file__).with_name("memory_program.py")
 
 
@@ -46,3 +48,11 @@ def program() -> Iterator[Program]:
     started = Program()
     yield started
     started.close()
+
+
+@pytest.fixture
+def sampler(events):
+    started = MemorySampler(events.put)
+    started.start()
+    yield started
+    started.stop()

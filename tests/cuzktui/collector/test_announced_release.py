@@ -5,21 +5,11 @@ from __future__ import annotations
 import itertools
 import statistics
 
-import pytest
-
-from cuzktui.collector.memory import STILL_NS, MemorySampler
+from cuzktui.collector.memory import STILL_NS
 from prover import wire
 from prover.run import now
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def sampler(events):
-    started = MemorySampler(events.put)
-    started.start()
-    yield started
-    started.stop()
 
 
 def steps_ns(events, begin_ns: int, end_ns: int) -> list[int]:

@@ -11,20 +11,12 @@ import time
 import pytest
 
 from cuzktui.collector import proc
-from cuzktui.collector.memory import AFTER_FALL_NS, MemorySampler
+from cuzktui.collector.memory import AFTER_FALL_NS
 from cuzktui.collector.proc import MAX_TRUSTED, CpuReader, StatmReader, describe
 from prover import wire
 from prover.run import now
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def sampler(events):
-    started = MemorySampler(events.put)
-    started.start()
-    yield started
-    started.stop()
 
 
 def is_reading(event):
