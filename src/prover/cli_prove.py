@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prover import cli_backend
 from prover.cli_progress import Progress
 from prover.cli_setup import require_folder
 from prover.errors import BadRequest
 from prover.gpu_list import parse_gpus
-from prover.serve.request import BACKENDS, PLACEMENTS
 from prover.wire import Policy, Stage
 
 if TYPE_CHECKING:
@@ -53,11 +53,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--public", type=Path, metavar="OUT", help="public.json")
     parser.add_argument("--raw", type=Path, metavar="OUT", help="the proofs, 192 bytes each")
     parser.add_argument("--vk", type=Path, metavar="OUT", help="verification_key.json of the key used")
-    parser.add_argument("--backend", choices=("auto", *BACKENDS), default="auto")
-    parser.add_argument(
-        "--placement", choices=PLACEMENTS, default="auto", help="where keys of a GPU live; host streams them"
-    )
-    parser.add_argument("--gpus", default="", metavar="LIST", help="CUDA numbers, e.g. 0,2; default: every GPU")
+    cli_backend.add(parser)
     parser.add_argument("--policy", choices=[str(p) for p in Policy], default=str(Policy.SYNC_HUGE))
     parser.add_argument("--threads", type=int, default=0, metavar="N")
     parser.add_argument("--json", action="store_true", help="print times and proof as one JSON object")

@@ -6,9 +6,9 @@ import argparse
 import os
 from pathlib import Path
 
+from prover import cli_backend
 from prover.errors import BadRequest
 from prover.gpu_list import parse_gpus
-from prover.serve.request import BACKENDS, PLACEMENTS
 from prover.wire import Policy
 
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -24,11 +24,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--socket", type=Path, metavar="PATH", help="default: prover.sock in the runtime folder")
     parser.add_argument("--listen", action="append", default=[], metavar="HOST:PORT", help="TCP as well, unprotected")
     parser.add_argument("--status-listen", default="", metavar="HOST:PORT", help="HTTP GET /status, JSON")
-    parser.add_argument("--backend", choices=("auto", *BACKENDS), default="auto")
-    parser.add_argument(
-        "--placement", choices=PLACEMENTS, default="auto", help="where keys of a GPU live; host streams them"
-    )
-    parser.add_argument("--gpus", default="", metavar="LIST", help="CUDA numbers, e.g. 0,2; default: every GPU")
+    cli_backend.add(parser)
     parser.add_argument("--policy", choices=[str(p) for p in Policy], default=str(Policy.RECYCLE),
                         help="how host buffers are given back, where a job does not say")  # fmt: skip
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="default: the cores of this process")
